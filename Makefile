@@ -52,9 +52,9 @@ lint: venv ## ruff, formatting, mypy, and the layers
 	$(BIN)/lint-imports
 
 .PHONY: format
-format: venv ## let ruff format and mend what it can
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+format: venv ## let ruff mend and format; ARGS names files (default: all)
+	$(BIN)/ruff check --fix $(or $(ARGS),.)
+	$(BIN)/ruff format $(or $(ARGS),.)
 
 .PHONY: generate
 generate: venv ## rewrite the generated files: CRDs, RBAC, reference pages
