@@ -53,8 +53,8 @@ lint: venv ## ruff, formatting, mypy, and the layers
 
 .PHONY: format
 format: venv ## let ruff mend and format; ARGS names files (default: all)
-	$(BIN)/ruff check --fix $(or $(ARGS),.)
 	$(BIN)/ruff format $(or $(ARGS),.)
+	$(BIN)/ruff check --fix $(or $(ARGS),.)
 
 .PHONY: generate
 generate: venv ## rewrite the generated files: CRDs, RBAC, reference pages

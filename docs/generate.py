@@ -1,7 +1,8 @@
 """The one entry to all generated files: `make generate` writes them, `make check-generated` compares.
 
-A generated file is committed, so that a reader and a reviewer see it, and is never edited by hand. A generator is a
-function without arguments that returns texts by path, relative to the repository's root; it joins GENERATORS.
+A generated file is committed, so that a reader and a reviewer see it, and is never edited by hand.
+A generator is a function without arguments that returns texts by path, relative to the repository's root;
+it joins GENERATORS.
 """
 
 import argparse
@@ -56,7 +57,9 @@ def main(argv: list[str] | None = None) -> int:
     for path in paths if check else ():
         print(f"stale: {path}\n{_diff(_read(ROOT / path) or '', texts[path], path)}")
     if check and paths:
-        print(f"{len(paths)} of {len(texts)} generated files are stale. Cure: `make generate`, and commit them.")
+        print(
+            f"{len(paths)} of {len(texts)} generated files are stale. Cure: make generate, then commit them."
+        )
         return 1
     print(f"{len(texts)} generated files are current")
     return 0
@@ -67,7 +70,8 @@ def _read(path: Path) -> str | None:
 
 
 def _diff(old: str, new: str, path: str, limit: int = 20) -> str:
-    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), path, "generated", n=1, lineterm=""))
+    diff = difflib.unified_diff(old.splitlines(), new.splitlines(), path, "generated", n=1, lineterm="")
+    lines = list(diff)
     more = [f"… and {len(lines) - limit} more lines"] if len(lines) > limit else []
     return "\n".join(lines[:limit] + more)
 

@@ -1,4 +1,4 @@
-"""The only I/O with Kubernetes: the client, the list-watch caches, and the reading of one consistent snapshot.
+"""The only I/O with Kubernetes: the client, the list-watch caches, and one consistent reading.
 
 Wire objects stay plain dicts and pods are projected to the few fields that planning needs while they stream
 in, because typed models cost a millisecond a pod and there are tens of thousands. Nothing is decided here:

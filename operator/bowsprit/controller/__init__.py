@@ -1,4 +1,4 @@
-"""The loop that keeps deployments right: kopf handlers of one line each, a work queue, and the reconcile passes.
+"""The loop that keeps deployments right: one-line kopf handlers, a work queue, and the reconcile passes.
 
 Events are only triggers that put a key on the queue. Each pass gathers what is observed, asks the pure
 layers what should be, and applies the difference, so killing the operator at any instant loses nothing. The

@@ -1,4 +1,4 @@
-"""What planning needs to know of a model, as numbers: layers, heads, KV bytes, weight bytes, what divides what.
+"""What planning needs to know of a model, in numbers: layers, heads, bytes, and what divides what.
 
 Facts come from config.json and safetensors headers, or from preflight, which asks the engine itself. The
 planner must not care which: both become the same frozen ModelFacts here, with the source kept beside each
