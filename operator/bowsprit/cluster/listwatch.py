@@ -1,0 +1,101 @@
+"""List, watch, and list again: keeps one Cache equal to the API server for ever.
+
+Own instead of kopf's for the kinds that come in tens of thousands, because each object is projected while the
+list streams in and because a relist must be diffed (cache.py says why).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import structlog
+
+from bowsprit.cluster.cache import Cache, ObjectKey, key_of
+from bowsprit.cluster.client import KubeClient
+from bowsprit.cluster.errors import ClusterError, Gone, NotFound
+from bowsprit.cluster.resources import Resource
+
+BACKOFF_START_S = 0.2
+BACKOFF_MAX_S = 15.0
+
+log = structlog.get_logger()
+
+
+class ListWatch:
+    """One resource, optionally narrowed by labels or namespace, feeding one cache."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        resource: Resource,
+        cache: Cache[Any],
+        *,
+        selector: str | None = None,
+        namespace: str | None = None,
+        accept: str = "application/json",
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._cache = cache
+        self._selector = selector
+        self._namespace = namespace
+        self._accept = accept
+
+    async def run(self) -> None:
+        """Never returns; errors are waited out with growing, jittered pauses."""
+        pause = BACKOFF_START_S
+        while True:
+            try:
+                version = await self.relist()
+                pause = BACKOFF_START_S
+                await self._follow(version)
+            except Gone:
+                continue
+            except ClusterError as error:
+                log.warning(
+                    "watch.retry",
+                    resource=self._resource.plural,
+                    error=error.message,
+                    pause_s=round(pause, 1),
+                )
+                await asyncio.sleep(pause * random.uniform(0.75, 1.25))
+                pause = min(pause * 2, BACKOFF_MAX_S)
+
+    async def relist(self) -> str:
+        """Reads the full list into the cache and drops the ghosts; returns the list's resourceVersion."""
+        seen: set[ObjectKey] = set()
+        version = ""
+        try:
+            async for page in self._client.pages(
+                self._resource, selector=self._selector, namespace=self._namespace, accept=self._accept
+            ):
+                version = version or page["metadata"]["resourceVersion"]
+                for obj in page["items"]:
+                    seen.add(key_of(obj))
+                    self._cache.upsert(obj)
+        except NotFound:
+            # The kind itself is not installed (LeaderWorkerSet): an empty list, asked for again later.
+            self._cache.prune(set(), list_version=_LATEST)
+            raise
+        self._cache.prune(seen, int(version))
+        return version
+
+    async def _follow(self, version: str) -> None:
+        """Watches from `version` on, reconnecting with the last one seen, until it has expired (Gone)."""
+        while True:
+            async for event in self._client.watch(
+                self._resource,
+                version,
+                selector=self._selector,
+                namespace=self._namespace,
+                accept=self._accept,
+            ):
+                obj = event["object"]
+                version = obj["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    self._cache.event(event["type"], obj)
+
+
+_LATEST = 2**63
