@@ -24,7 +24,7 @@ def key_of(obj: Mapping[str, Any]) -> ObjectKey:
 
 
 def version_of(obj: Mapping[str, Any]) -> int:
-    """resourceVersion as a number: they are ordered within one resource (KEP-5504, true of etcd since ever)."""
+    """resourceVersion as a number: they are ordered within one resource (KEP-5504)."""
     try:
         return int(obj["metadata"].get("resourceVersion") or 0)
     except ValueError:
