@@ -7,7 +7,6 @@ token refresh, TLS, connection pooling.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -83,7 +82,7 @@ class KubeClient:
         namespace: str | None = None,
         accept: str = "application/json",
     ) -> AsyncIterator[Json]:
-        """Watch events (bookmarks included) until the server ends the stream. Raises Gone on an expired version."""
+        """Watch events, bookmarks included, until the server ends the stream; Gone when the version is too old."""
         query = {
             "watch": "1",
             "allowWatchBookmarks": "true",
@@ -92,9 +91,9 @@ class KubeClient:
         }
         if selector:
             query["labelSelector"] = selector
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=REQUEST_TIMEOUT_S, sock_read=WATCH_SILENCE_S)
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=REQUEST_TIMEOUT_S, sock_read=WATCH_SILENCE_S)
         async with self._request(
-            "GET", resource.path(namespace), query, accept=accept, timeout=timeout
+            "GET", resource.path(namespace), query, accept=accept, limits=limits
         ) as response:
             async for line in response.content:
                 event: Json = json.loads(line)
@@ -103,7 +102,7 @@ class KubeClient:
                 yield event
 
     async def apply(self, resource: Resource, manifest: Mapping[str, Any]) -> Json:
-        """Server-side apply as the one field manager; fields that others set on our children are taken back."""
+        """Server-side apply as the one field manager; our fields are taken back from whoever set them."""
         meta = manifest["metadata"]
         return await self._json(
             "PATCH",
@@ -154,7 +153,7 @@ class KubeClient:
         uid: str,
         grace_seconds: int | None = None,
     ) -> None:
-        """Deletes exactly that object (uid), dependents in the background. NotFound and Conflict mean it is gone."""
+        """Deletes exactly that object (uid), dependents in the background; NotFound and Conflict mean gone."""
         options: Json = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",
@@ -175,9 +174,9 @@ class KubeClient:
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> Json:
-        timeout = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_S)
+        limits = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_S)
         async with self._request(
-            method, path, query, body=body, content_type=content_type, accept=accept, timeout=timeout
+            method, path, query, body=body, content_type=content_type, accept=accept, limits=limits
         ) as response:
             answer: Json = json.loads(await response.read())
             return answer
@@ -189,7 +188,7 @@ class KubeClient:
         path: str,
         query: Mapping[str, str] | None = None,
         *,
-        timeout: aiohttp.ClientTimeout,
+        limits: aiohttp.ClientTimeout,
         body: Any = None,
         content_type: str = "application/json",
         accept: str = "application/json",
@@ -198,13 +197,13 @@ class KubeClient:
         url = f"{self._api.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
         try:
             await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-            answer = await self._api.call_api(method, url, headers, body, _request_timeout=timeout)
+            answer = await self._api.call_api(method, url, headers, body, _request_timeout=limits)
             async with answer.response as response:
                 if response.status >= 400:
                     raise from_status(response.status, _message_of(await response.read(), response.status))
                 yield response
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
-            raise Unavailable(f"{method} {path}: {error or type(error).__name__}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise Unavailable(f"{method} {path}: {type(error).__name__} {error}") from error
 
 
 def _message_of(body: bytes, status: int) -> str:

@@ -1,7 +1,7 @@
 """What a request to the API server can end in, sorted by what the caller must do about it.
 
-Three outcomes matter: try again later, somebody was faster, and no. Everything that the client raises is one of
-these, so that no other module ever looks at an HTTP status.
+Three outcomes matter: try again later, somebody was faster, and no. Everything that the client raises is one
+of these, so that no other module ever looks at an HTTP status.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ RETRY_S = 2
 class _PatientLock(LeaseLock):
     """A LeaseLock whose network failures are failed tries."""
 
-    async def get(self, name: str, namespace: str):  # type: ignore[no-untyped-def]
+    async def get(self, name: str, namespace: str):
         try:
             return await super().get(name, namespace)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
