@@ -1,0 +1,24 @@
+"""Every default of the API, in one place.
+
+The schema has none, so that GitOps tools see no drift. A value here is what an absent field reads as, to the planner
+and to the pods alike; the resolved values are stored with each revision, so that a change here never rolls a pod.
+"""
+
+from __future__ import annotations
+
+ENGINE_IMAGE = "vllm/vllm-openai:v0.32.0"
+SHARED_MEMORY = "10Gi"
+PLUGIN_PATH = "/plugins"
+
+ACCELERATOR_RESOURCE = "nvidia.com/gpu"
+
+CONCURRENCY = 1
+"""Requests of maxModelLen tokens."""
+GPU_MEMORY_UTILIZATION = 0.92
+KV_CACHE_DTYPE = "auto"
+OBJECTIVE = "MinimizeGPUs"
+
+REPLICAS = 1
+PRIORITY = 0
+ROLLOUT_MODE = "Auto"
+REVISION_HISTORY_LIMIT = 10
