@@ -45,6 +45,8 @@ class Reason(StrEnum):
     DOES_NOT_FIT = "ModelDoesNotFit"
     """No layout holds the model on any GPU type that is there, however many are free."""
     SUSPENDED = "Suspended"
+    RESUMED = "Resumed"
+    """Event only: suspend was taken back."""
 
     # Placement and serving.
     WAITING_FOR_GPUS = "WaitingForGPUs"

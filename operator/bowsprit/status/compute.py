@@ -1,0 +1,120 @@
+"""The whole `status` of a ModelDeployment, as the API server stores it.
+
+Computing it again from the same observation gives the same dict, so a pass that changes nothing writes
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bowsprit.api.reasons import Condition
+from bowsprit.facts.model import ModelFacts
+from bowsprit.status.conditions import CONDITIONS, Verdict
+from bowsprit.status.observed import Observed
+from bowsprit.status.phase import phase
+from bowsprit.status.replicas import replica_to_status
+from bowsprit.status.text import cut
+
+SERVICE_PORT = 8000
+
+
+def compute(observed: Observed, previous: Mapping[str, Any] | None, now: str) -> dict[str, Any]:
+    """Return the status to write: equal to `previous` when nothing has changed.
+
+    `now` is an RFC 3339 time and is used only for conditions whose status flips.
+    """
+    verdicts = {condition: judge(observed) for condition, judge in CONDITIONS}
+    status: dict[str, Any] = {
+        "observedGeneration": observed.generation,
+        "phase": str(phase(verdicts)),
+        "conditions": _conditions(verdicts, previous, observed.generation, now),
+        "replicas": sum(unit.pods > 0 and not unit.leaving for unit in observed.units),
+        "readyReplicas": observed.answering,
+        "selector": head_selector(observed.key.name),
+        **_plan(observed),
+    }
+    if isinstance(observed.facts, ModelFacts):
+        status["architecture"] = observed.facts.architecture
+    if observed.answering:
+        status["url"] = service_url(observed)
+    if revisions := {
+        name: revision
+        for name, revision in (("serving", observed.serving), ("target", observed.target))
+        if revision is not None
+    }:
+        status["revisions"] = revisions
+    if (waiting := _waiting(observed)) is not None:
+        status["waiting"] = waiting
+    return status
+
+
+def head_selector(name: str) -> str:
+    """Selects one pod a replica, the head, as the scale subresource wants it."""
+    return f"bowsprit.dev/model={name},bowsprit.dev/role=head"
+
+
+def service_url(observed: Observed) -> str:
+    return f"http://{observed.key.name}.{observed.key.namespace}.svc:{SERVICE_PORT}"
+
+
+def _conditions(
+    verdicts: Mapping[Condition, Verdict], previous: Mapping[str, Any] | None, generation: int, now: str
+) -> list[dict[str, Any]]:
+    before = previous_conditions(previous)
+    conditions = []
+    for condition, verdict in verdicts.items():
+        old = before.get(condition, {})
+        since = old.get("lastTransitionTime") if old.get("status") == verdict.status else None
+        conditions.append(
+            {
+                "type": str(condition),
+                "status": verdict.status,
+                "reason": str(verdict.reason),
+                "message": cut(verdict.message),
+                "observedGeneration": generation,
+                "lastTransitionTime": since or now,
+            }
+        )
+    return conditions
+
+
+def previous_conditions(status: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
+    """The conditions of a status by type; whatever is damaged is left out."""
+    conditions = (status or {}).get("conditions")
+    return {
+        str(each.get("type")): each
+        for each in (conditions if isinstance(conditions, list) else [])
+        if isinstance(each, Mapping)
+    }
+
+
+def _plan(observed: Observed) -> dict[str, Any]:
+    """What is promised, and what stands of other plans and revisions: all that the next pass has to know."""
+    planned = observed.plan.replicas if observed.plan is not None else ()
+    promised = [(replica, observed.target) for replica in planned if observed.target is not None]
+    standing = [(unit.replica, unit.revision) for unit in observed.units]
+    entries: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for replica, revision in (*promised, *standing):
+        entries.setdefault(
+            (revision, replica.index, replica.layout, replica.pods), replica_to_status(replica, revision)
+        )
+    if not entries:
+        return {}
+    replicas = sorted(
+        entries.values(), key=lambda entry: (entry["revision"] != observed.target, entry["index"])
+    )
+    layouts = dict.fromkeys(f"tp{entry['tensor']}/pp{entry['pipeline']}" for entry in replicas)
+    gpus = sum(entry["tensor"] * entry["pipeline"] for entry in replicas)
+    return {"plan": {"replicas": replicas}, "gpus": gpus, "layout": ",".join(layouts)}
+
+
+def _waiting(observed: Observed) -> dict[str, Any] | None:
+    plan = observed.plan
+    if observed.suspended or plan is None or plan.refusal is None or not plan.refusal.waits:
+        return None
+    waiting: dict[str, Any] = {"gpusShort": plan.refusal.gpus_short}
+    if plan.position is not None:
+        waiting["position"] = plan.position
+    return waiting

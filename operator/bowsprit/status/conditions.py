@@ -1,0 +1,172 @@
+"""One function per condition: from an observation to (status, reason, message).
+
+What the types mean, and how kstatus (Flux, kpt, Helm, Argo CD) reads them:
+
+- Ready: the model is as the spec asks, and its replicas answer. It is there from the first pass on, because
+  a custom resource without it counts as done.
+- Reconciling: something is still to come. Stalled: only a change by the user helps. Never both True, and
+  Stalled is what ends the waiting of `flux`, `helm --wait` and their like, so a wait for GPUs is not
+  Stalled.
+- Planned, GPUsReserved, Available: the steps; Available asks whether any replica answers, of whatever
+  revision.
+- Progressing: as on a Deployment; True also when the rollout is complete.
+- PluginVerified: whether preflight has proven the plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from bowsprit.api.reasons import Condition, Reason
+from bowsprit.status.findings import PLANNING, RESERVING, SERVING, Course, Finding, first
+from bowsprit.status.findings import node_lost as find_node_lost
+from bowsprit.status.observed import Observed
+from bowsprit.status.text import count, listed
+
+TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+
+
+class Verdict(NamedTuple):
+    status: str
+    reason: str
+    message: str
+
+
+def ready(observed: Observed) -> Verdict:
+    finding = first(SERVING, observed)
+    stalled = finding is not None and finding.course is Course.STALLED
+    if settled(observed) and not stalled:
+        return Verdict(TRUE, Reason.REPLICAS_READY, _ready_message(observed))
+    if finding is None:
+        return Verdict(UNKNOWN, Reason.RECONCILING, "Not observed yet.")
+    status = UNKNOWN if observed.plan is None and finding.course is Course.WORKING else FALSE
+    return Verdict(status, finding.reason, finding.message)
+
+
+def reconciling(observed: Observed) -> Verdict:
+    finding = first(SERVING, observed)
+    if finding is not None and finding.course is Course.STALLED:
+        return Verdict(FALSE, finding.reason, "Stalled: Bowsprit waits for a change by the user.")
+    surplus = [unit for unit in observed.units if unit.leaving]
+    if observed.suspended:
+        status = TRUE if observed.units else FALSE
+        return Verdict(status, Reason.SUSPENDED, finding.message if finding else "Suspended.")
+    if not settled(observed) and finding is not None:
+        return Verdict(TRUE, finding.reason, finding.message)
+    if surplus:
+        return Verdict(
+            TRUE, Reason.RECONCILING, f"{count(len(surplus), 'replica')} stopping; its GPUs come free then."
+        )
+    return Verdict(FALSE, Reason.RECONCILED, "The cluster is as the spec asks.")
+
+
+def stalled(observed: Observed) -> Verdict:
+    finding = first(SERVING, observed)
+    if finding is not None and finding.course is Course.STALLED:
+        return Verdict(TRUE, finding.reason, finding.message)
+    return Verdict(
+        FALSE, Reason.RECONCILING if finding else Reason.RECONCILED, "Nothing has to be changed by hand."
+    )
+
+
+def plugin_verified(observed: Observed) -> Verdict:
+    plugins = observed.spec.plugins if observed.spec else None
+    if not plugins:
+        return Verdict(TRUE, Reason.NO_PLUGINS, "No plugins are asked for.")
+    unproven = f"{count(len(plugins), 'plugin')} not verified: spec.preflight is Skip"
+    message = f"{unproven}, so a fault shows only when vLLM starts."
+    return Verdict(UNKNOWN, Reason.PREFLIGHT_SKIPPED, message)
+
+
+def planned(observed: Observed) -> Verdict:
+    finding = first(PLANNING, observed)
+    if finding is not None:
+        return _not_yet(finding)
+    return Verdict(TRUE, Reason.PLANNED, _planned_message(observed))
+
+
+def gpus_reserved(observed: Observed) -> Verdict:
+    finding = first(RESERVING, observed)
+    if finding is not None:
+        return _not_yet(finding)
+    gpus = sum(unit.replica.layout.gpus for unit in observed.current if unit.reserved)
+    nodes = listed(
+        sorted({pod.node for unit in observed.current if unit.reserved for pod in unit.replica.pods})
+    )
+    where = f" on {nodes}" if nodes else ""
+    return Verdict(TRUE, Reason.RESERVED, f"{count(gpus, 'GPU')} reserved{where}.")
+
+
+def available(observed: Observed) -> Verdict:
+    if observed.answering:
+        reason = Reason.REPLICAS_READY if observed.answering >= observed.wanted else Reason.REPLICAS_NOT_READY
+        lost = find_node_lost(observed)
+        message = f"{observed.answering} of {count(observed.wanted, 'replica')} serving."
+        return Verdict(
+            TRUE, lost.reason if lost else reason, f"{message} {lost.message}" if lost else message
+        )
+    finding = first(SERVING, observed)
+    if finding is None:
+        return Verdict(FALSE, Reason.REPLICAS_NOT_READY, "Scaled to 0 replicas: nothing serves.")
+    return Verdict(FALSE, finding.reason, finding.message)
+
+
+def progressing(observed: Observed) -> Verdict:
+    finding = first(SERVING, observed)
+    if settled(observed) and (finding is None or finding.course is not Course.STALLED):
+        message = f"Revision {observed.target} serves with {count(observed.ready, 'replica')}."
+        return Verdict(TRUE, Reason.ROLLOUT_COMPLETE, message)
+    if finding is None:
+        return Verdict(UNKNOWN, Reason.RECONCILING, "Not observed yet.")
+    if finding.course is not Course.WORKING:
+        return Verdict(FALSE, finding.reason, finding.message)
+    return Verdict(TRUE, Reason.ROLLING_OUT if observed.rolling else finding.reason, finding.message)
+
+
+CONDITIONS: tuple[tuple[Condition, Callable[[Observed], Verdict]], ...] = (
+    (Condition.READY, ready),
+    (Condition.RECONCILING, reconciling),
+    (Condition.STALLED, stalled),
+    (Condition.PLUGIN_VERIFIED, plugin_verified),
+    (Condition.PLANNED, planned),
+    (Condition.GPUS_RESERVED, gpus_reserved),
+    (Condition.AVAILABLE, available),
+    (Condition.PROGRESSING, progressing),
+)
+"""In the order in which a reader wants them: the summary first, then the steps."""
+
+
+def settled(observed: Observed) -> bool:
+    """As many replicas of the target revision serve as are asked for, and nothing else stands or serves."""
+    planned_once = observed.plan is not None or observed.ready > 0
+    return (
+        planned_once and not observed.suspended and not observed.rolling and observed.ready >= observed.wanted
+    )
+
+
+def _not_yet(finding: Finding) -> Verdict:
+    status = UNKNOWN if finding.course is Course.WORKING and finding.reason == Reason.RECONCILING else FALSE
+    return Verdict(status, finding.reason, finding.message)
+
+
+def _layouts(observed: Observed) -> str:
+    replicas = observed.plan.replicas if observed.plan else ()
+    return listed([f"{replica.layout} on {replica.layout.product}" for replica in replicas])
+
+
+def _planned_message(observed: Observed) -> str:
+    replicas = observed.plan.replicas if observed.plan else ()
+    if not replicas:
+        return "0 replicas asked for: nothing to plan."
+    gpus = sum(replica.layout.gpus for replica in replicas)
+    return f"{count(len(replicas), 'replica')} planned with {count(gpus, 'GPU')}: {_layouts(observed)}."
+
+
+def _ready_message(observed: Observed) -> str:
+    if not observed.wanted:
+        return "Scaled to 0 replicas, as asked: nothing serves."
+    layouts = _layouts(observed)
+    return (
+        f"{observed.ready} of {count(observed.wanted, 'replica')} ready{': ' + layouts if layouts else ''}."
+    )

@@ -1,0 +1,244 @@
+"""The ordered checks that every condition is made of: each looks at one observation and finds at most one
+matter.
+
+A check is pure and knows nothing of the others; the chains below say who is asked first, so that the
+condition names the first thing in the way and not one of its consequences. (The idea is cert-manager's,
+whose certificate policies are such chains.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bowsprit.api.reasons import Reason
+from bowsprit.facts.model import FactsError
+from bowsprit.status.observed import Observed, Unit
+from bowsprit.status.text import count, listed
+
+
+class Course(StrEnum):
+    """What becomes of a matter when nobody touches the spec."""
+
+    STALLED = "Stalled"
+    """Nothing: only a change by the user helps."""
+    BLOCKED = "Blocked"
+    """It goes on by itself as soon as something outside changes: GPUs come free, a ConfigMap appears."""
+    WORKING = "Working"
+    """Bowsprit or the cluster is at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    reason: str
+    message: str
+    course: Course
+
+
+Check = Callable[[Observed], Finding | None]
+
+
+def first(checks: Iterable[Check], observed: Observed) -> Finding | None:
+    """The first finding of a chain."""
+    return next((finding for check in checks if (finding := check(observed)) is not None), None)
+
+
+# ---- the spec and what it refers to ----------------------------------------------------------------------
+
+
+def invalid_spec(observed: Observed) -> Finding | None:
+    if observed.faults:
+        message = f"{count(len(observed.faults), 'field')} to change: {'; '.join(observed.faults)}"
+    elif observed.spec is None:
+        message = (
+            "The spec cannot be read as v1alpha1. Apply it again with the CRD of this operator's version."
+        )
+    else:
+        return None
+    return Finding(Reason.INVALID_SPEC, message, Course.STALLED)
+
+
+def suspended(observed: Observed) -> Finding | None:
+    if not observed.suspended:
+        return None
+    held = sum(unit.pinned for unit in observed.units)
+    gave = f"{count(held, 'pod')} still stopping." if held else "All GPUs are given back."
+    return Finding(Reason.SUSPENDED, f"Suspended. {gave} Set spec.suspend to false to go on.", Course.BLOCKED)
+
+
+def config_fault(observed: Observed) -> Finding | None:
+    """A missing config may still come (it is often applied a moment later); a wrong one has to be changed."""
+    error = observed.facts
+    if not isinstance(error, FactsError):
+        return None
+    named = error.message if error.field in error.message else f"{error.field}: {error.message}"
+    course = Course.BLOCKED if error.reason == Reason.CONFIG_MISSING else Course.STALLED
+    return Finding(error.reason, named, course)
+
+
+# ---- the plan --------------------------------------------------------------------------------------------
+
+
+def not_planned(observed: Observed) -> Finding | None:
+    """No plan yet, or one that was made before the last change of `replicas`."""
+    plan = observed.plan
+    if plan is not None and (plan.refusal is not None or len(plan.replicas) >= observed.wanted):
+        return None
+    return Finding(Reason.RECONCILING, "Not planned yet; the next planning pass decides.", Course.WORKING)
+
+
+def refused(observed: Observed) -> Finding | None:
+    """What the planner refused, in its own words and with its own reason."""
+    plan = observed.plan
+    if plan is None or plan.refusal is None:
+        return None
+    placed = f"{len(plan.replicas)} of {count(plan.wanted, 'replica')} planned. " if plan.replicas else ""
+    place = f" Place {plan.position} in the queue; it starts by itself." if plan.position else ""
+    course = Course.BLOCKED if plan.refusal.waits else Course.STALLED
+    return Finding(plan.refusal.reason, f"{placed}{plan.refusal.message}{place}", course)
+
+
+def waits_for_gpus(observed: Observed) -> Finding | None:
+    """The same refusal, as those see it who ask about GPUs: that it waits is what matters, not why."""
+    finding = refused(observed)
+    if finding is None or finding.course is Course.STALLED:
+        return finding
+    return Finding(Reason.WAITING_FOR_GPUS, finding.message, Course.BLOCKED)
+
+
+# ---- the workload ----------------------------------------------------------------------------------------
+
+
+def lws_missing(observed: Observed) -> Finding | None:
+    if observed.lws_installed or observed.plan is None:
+        return None
+    grouped = [replica for replica in observed.plan.replicas if replica.layout.pods > 1]
+    if not grouped:
+        return None
+    message = (
+        f"{count(len(grouped), 'replica')} of {grouped[0].layout.pods} pods each cannot start: "
+        "LeaderWorkerSet (leaderworkerset.x-k8s.io/v1) is not installed. "
+        "Install it (https://lws.sigs.k8s.io/docs/installation); Bowsprit goes on by itself then. "
+        "Replicas of one pod do not need it."
+    )
+    return Finding(Reason.LWS_NOT_INSTALLED, message, Course.BLOCKED)
+
+
+def apply_refused(observed: Observed) -> Finding | None:
+    if not observed.apply_errors:
+        return None
+    error = min(observed.apply_errors, key=lambda each: (not each.invalid, each.target, each.field))
+    where = f"{error.field}: " if error.field else ""
+    cure = (
+        "Change the part of the spec that it comes from."
+        if error.invalid
+        else "Bowsprit tries again by itself; see to the cause when it stays."
+    )
+    message = f"The API server refused {error.target}: {where}{error.message.rstrip('. ')}. {cure}"
+    return Finding(Reason.APPLY_FAILED, message, Course.STALLED if error.invalid else Course.BLOCKED)
+
+
+# ---- the pods --------------------------------------------------------------------------------------------
+
+
+def node_lost(observed: Observed) -> Finding | None:
+    hit = [unit for unit in observed.units if unit.lost_nodes and not unit.leaving]
+    if not hit:
+        return None
+    nodes = listed(sorted({node for unit in hit for node in unit.lost_nodes}))
+    total = len([unit for unit in observed.units if not unit.leaving])
+    message = (
+        f"{len(hit)} of {count(total, 'replica')} stood on {nodes}, gone or not Ready. "
+        "The whole replica is planned again; the others are not touched."
+    )
+    return Finding(Reason.NODE_LOST, message, Course.WORKING)
+
+
+def bind_failed(observed: Observed) -> Finding | None:
+    unit = _worst(unit for unit in observed.current if unit.failure is not None and unit.failure.binding)
+    if unit is None or unit.failure is None:
+        return None
+    message = (
+        f"Replica {unit.replica.index}: {unit.bound} of {count(unit.replica.layout.pods, 'pod')} bound; "
+        f"{unit.failure.reason}: {unit.failure.message.rstrip('. ')}. It is removed whole and planned again."
+    )
+    return Finding(Reason.BIND_FAILED, message, Course.WORKING)
+
+
+def placing(observed: Observed) -> Finding | None:
+    """Planned replicas whose pods are not all there, or not all pinned to their nodes."""
+    if observed.plan is None or observed.reserved >= observed.wanted:
+        return None
+    pods = sum(replica.layout.pods for replica in observed.plan.replicas)
+    exist = sum(unit.pods for unit in observed.current)
+    pinned = sum(unit.pinned for unit in observed.current)
+    if exist < pods:
+        created = f"{exist} of {count(pods, 'pod')} created"
+        message = f"{created}; a replica takes its GPUs when all of its pods are there."
+        return Finding(Reason.WAITING_FOR_PODS, message, Course.WORKING)
+    return Finding(Reason.PLACING, f"{pinned} of {count(pods, 'pod')} have their node.", Course.WORKING)
+
+
+def rolling_out(observed: Observed) -> Finding | None:
+    if not observed.rolling:
+        return None
+    old = len(observed.older)
+    serving = sum(unit.serves for unit in observed.older)
+    message = (
+        f"{observed.ready} of {count(observed.wanted, 'replica')} of revision {observed.target} ready; "
+        f"{count(old, 'replica')} of older revisions left, {serving} of them serving."
+    )
+    unit = _failing(observed)
+    return Finding(Reason.ROLLING_OUT, f"{message} {_failure(unit)}" if unit else message, Course.WORKING)
+
+
+def replicas_not_ready(observed: Observed) -> Finding | None:
+    if observed.ready >= observed.wanted:
+        return None
+    unit = _failing(observed)
+    why = _failure(unit) if unit else "The engine is starting."
+    message = f"{observed.ready} of {count(observed.wanted, 'replica')} ready. {why}"
+    return Finding(Reason.REPLICAS_NOT_READY, message, Course.WORKING)
+
+
+def _failing(observed: Observed) -> Unit | None:
+    return _worst(unit for unit in observed.current if unit.failure is not None and not unit.serves)
+
+
+def _worst(units: Iterable[Unit]) -> Unit | None:
+    """The same one on every pass: the lowest index."""
+    return min(units, key=lambda unit: unit.replica.index, default=None)
+
+
+def _failure(unit: Unit) -> str:
+    if unit.failure is None:
+        return ""
+    return (
+        f"Replica {unit.replica.index}, {unit.failed} of {count(unit.replica.layout.pods, 'pod')} failed: "
+        f"{unit.failure.reason}: {unit.failure.message.rstrip('. ')}. "
+        "The group restarts whole; the log of the failed pod says more."
+    )
+
+
+# ---- chains ----------------------------------------------------------------------------------------------
+
+PLANNING: tuple[Check, ...] = (invalid_spec, suspended, config_fault, not_planned, refused)
+"""What keeps a model from being planned."""
+
+RESERVING: tuple[Check, ...] = (
+    invalid_spec,
+    suspended,
+    config_fault,
+    not_planned,
+    waits_for_gpus,
+    lws_missing,
+    apply_refused,
+    node_lost,
+    bind_failed,
+    placing,
+)
+"""What keeps the planned replicas from holding their GPUs."""
+
+SERVING: tuple[Check, ...] = (*RESERVING, rolling_out, replicas_not_ready)
+"""What keeps the model from being as the spec asks."""

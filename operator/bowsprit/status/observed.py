@@ -1,0 +1,134 @@
+"""Everything that the status of one model is computed from, gathered into one frozen value.
+
+Whoever reads the cluster fills it; nothing in this package asks for more. The clock is not in it: a status
+is the same for the same observation, and the time only enters as an argument when a condition flips.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bowsprit.api.v1alpha1 import ModelDeploymentSpec
+from bowsprit.facts.model import FactsError, ModelFacts
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.result import ModelPlan, ReplicaPlan
+
+
+@dataclass(frozen=True, slots=True)
+class PodFailure:
+    """The last failure that was seen in a replica's pods."""
+
+    reason: str
+    """The kubelet's or container's own word: UnexpectedAdmissionError, OOMKilled, Error, …"""
+    message: str
+    binding: bool = False
+    """The pod was refused by its node or did not bind in time (rather than having failed while it ran)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One replica as it is on the cluster: pods that exist, counted by how far they have come."""
+
+    replica: ReplicaPlan
+    revision: str
+    """Hash of the revision that its pods carry."""
+    pods: int = 0
+    """Pods that exist, failed ones and those on their way out not counted."""
+    pinned: int = 0
+    """Of those, pods whose node is decided (bound ones are pinned too)."""
+    bound: int = 0
+    ready: int = 0
+    """Pods that are Ready; the replica serves when all of its pods are."""
+    failed: int = 0
+    failure: PodFailure | None = None
+    lost_nodes: tuple[str, ...] = ()
+    """Nodes of the replica that are gone or not Ready."""
+    leaving: bool = False
+    """Its pods are being deleted; it still holds its GPUs."""
+
+    @property
+    def reserved(self) -> bool:
+        """Every pod has its node, so every GPU of the replica is held."""
+        return self.pinned >= self.replica.layout.pods and not self.lost_nodes and not self.leaving
+
+    @property
+    def serves(self) -> bool:
+        return self.ready >= self.replica.layout.pods and not self.lost_nodes and not self.leaving
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyError:
+    """A child object that the API server refused."""
+
+    target: str
+    """What was applied, as the user knows it: `Deployment/llama-3f9c`."""
+    message: str
+    """The API server's own words."""
+    field: str = ""
+    """The field that it names, when it names one."""
+    invalid: bool = False
+    """The object itself is wrong (400, 422), so only a change of the spec helps; else it is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    key: ModelKey
+    generation: int
+    spec: ModelDeploymentSpec | None
+    """None when the object cannot be read as v1alpha1; then `faults` says why."""
+    faults: tuple[str, ...] = ()
+    """What is wrong with the spec, each as `field: problem and cure`."""
+    facts: ModelFacts | FactsError | None = None
+    """None when nothing was read yet, or with a layout table of the user's own."""
+    plan: ModelPlan | None = None
+    """None until the first planning pass has answered."""
+    units: tuple[Unit, ...] = ()
+    target: str | None = None
+    """Hash of the revision that the spec asks for."""
+    serving: str | None = None
+    """Hash of the revision that the Service selects."""
+    lws_installed: bool = True
+    """The LeaderWorkerSet CRD is there."""
+    apply_errors: tuple[ApplyError, ...] = ()
+
+    @property
+    def suspended(self) -> bool:
+        return self.spec is not None and bool(self.spec.suspend)
+
+    @property
+    def wanted(self) -> int:
+        """Replicas that the spec asks for now; 0 while suspended."""
+        if self.spec is None or self.spec.suspend:
+            return 0
+        return 1 if self.spec.replicas is None else self.spec.replicas
+
+    @property
+    def current(self) -> tuple[Unit, ...]:
+        """The units of the target revision that are to stay."""
+        return tuple(unit for unit in self.units if unit.revision == self.target and not unit.leaving)
+
+    @property
+    def older(self) -> tuple[Unit, ...]:
+        """The units of other revisions that still stand."""
+        return tuple(unit for unit in self.units if unit.revision != self.target and not unit.leaving)
+
+    @property
+    def reserved(self) -> int:
+        """Replicas of the target revision that hold all of their GPUs."""
+        return sum(unit.reserved for unit in self.current)
+
+    @property
+    def ready(self) -> int:
+        """Replicas of the target revision that serve."""
+        return sum(unit.serves for unit in self.current)
+
+    @property
+    def answering(self) -> int:
+        """Replicas of any revision that serve."""
+        return sum(unit.serves for unit in self.units)
+
+    @property
+    def rolling(self) -> bool:
+        """Another revision than the one asked for still has replicas, or serves."""
+        behind = self.serving is not None and self.target is not None and self.serving != self.target
+        return self.wanted > 0 and (bool(self.older) or behind)
