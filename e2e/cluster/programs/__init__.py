@@ -1,0 +1,89 @@
+"""What the control plane is built from: one Go module per program set, because their dependencies
+disagree.
+
+Each folder's go.mod pins a program set, go.sum its every dependency by hash, and its `tool` lines name the
+programs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class ProgramSet:
+    """Programs that are built from one Go module."""
+
+    name: str
+    """The folder that holds go.mod and go.sum."""
+    module: str
+    """The module that the programs are part of."""
+    programs: Mapping[str, str]
+    """Program name -> its package."""
+    version_variables: Sequence[str] = ()
+    """What tells the programs their version; `{version}` is the module's, `{minor}` its middle number."""
+    manifests: Sequence[str] = field(default=())
+    """Files of the module that a start needs; read from the module, never copied into this repository."""
+
+    @property
+    def directory(self) -> Path:
+        return HERE / self.name
+
+    @property
+    def version(self) -> str:
+        """The module's version, from go.mod: the only place that names it."""
+        text = (self.directory / "go.mod").read_text()
+        found = re.search(rf"^\s*(?:require\s+)?{re.escape(self.module)} (v\S+)", text, re.MULTILINE)
+        assert found is not None, f"{self.directory / 'go.mod'} does not require {self.module}"
+        return found.group(1)
+
+
+KUBERNETES = ProgramSet(
+    name="kubernetes",
+    module="k8s.io/kubernetes",
+    programs={
+        program: f"k8s.io/kubernetes/cmd/{program}"
+        for program in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+    },
+    # Without these the server calls itself v0.0.0-master, and clients that compare versions go astray.
+    version_variables=(
+        "k8s.io/component-base/version.gitVersion={version}",
+        "k8s.io/component-base/version.gitMajor=1",
+        "k8s.io/component-base/version.gitMinor={minor}",
+    ),
+)
+ETCD = ProgramSet(
+    name="etcd",
+    module="go.etcd.io/etcd/server/v3",
+    programs={"etcd": "go.etcd.io/etcd/server/v3"},
+)
+KWOK = ProgramSet(
+    name="kwok",
+    module="sigs.k8s.io/kwok",
+    programs={"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
+    manifests=(
+        "kustomize/crd/bases/kwok.x-k8s.io_stages.yaml",
+        "kustomize/stage/node/fast/node-initialize.yaml",
+        "kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+        "kustomize/stage/pod/fast/pod-ready.yaml",
+        "kustomize/stage/pod/fast/pod-complete.yaml",
+        "kustomize/stage/pod/fast/pod-delete.yaml",
+    ),
+)
+LWS = ProgramSet(
+    name="lws",
+    module="sigs.k8s.io/lws",
+    programs={"lws-manager": "sigs.k8s.io/lws/cmd"},
+    version_variables=("sigs.k8s.io/lws/pkg/version.GitVersion={version}",),
+    manifests=(
+        "config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml",
+        "config/webhook/manifests.yaml",
+    ),
+)
+
+PROGRAM_SETS = (ETCD, KUBERNETES, KWOK, LWS)

@@ -1,0 +1,32 @@
+"""What integration tests share: one control plane for the session, and a namespace for each test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from e2e.cluster.control_plane import ControlPlane
+from e2e.cluster.waiting import wait_until
+
+# Autoscalers look this often, so that a test of them takes seconds.
+HPA_SYNC_SECONDS = 2.0
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    """A control plane without nodes. Tests make their own, under names of their own, and delete them."""
+    with ControlPlane(hpa_sync_seconds=HPA_SYNC_SECONDS) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """A namespace of the test's own, in which pods can be created at once."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    control_plane.kubectl("create", "namespace", name)
+    api, account = control_plane.api(), f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    wait_until(f"the service account of {name}", lambda: api.answers(account))
+    yield name
+    control_plane.kubectl("delete", "namespace", name, "--wait=false")
