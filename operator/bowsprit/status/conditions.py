@@ -16,11 +16,11 @@ What the types mean, and how kstatus (Flux, kpt, Helm, Argo CD) reads them:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from bowsprit.api.reasons import Condition, Reason
-from bowsprit.status.findings import PLANNING, RESERVING, SERVING, Course, Finding, first
-from bowsprit.status.findings import node_lost as find_node_lost
+from bowsprit.status.findings import PLANNING, RESERVING, SERVING, Course, Finding, first, node_lost
 from bowsprit.status.observed import Observed
 from bowsprit.status.text import count, listed
 
@@ -66,7 +66,7 @@ def stalled(observed: Observed) -> Verdict:
     if finding is not None and finding.course is Course.STALLED:
         return Verdict(TRUE, finding.reason, finding.message)
     return Verdict(
-        FALSE, Reason.RECONCILING if finding else Reason.RECONCILED, "Nothing has to be changed by hand."
+        FALSE, finding.reason if finding else Reason.RECONCILED, "No change of the spec is needed."
     )
 
 
@@ -88,28 +88,22 @@ def planned(observed: Observed) -> Verdict:
 
 def gpus_reserved(observed: Observed) -> Verdict:
     finding = first(RESERVING, observed)
-    if finding is not None:
+    if finding is None:
+        return Verdict(TRUE, Reason.RESERVED, _reserved_message(observed))
+    if first(PLANNING, observed) is None or finding.reason == Reason.WAITING_FOR_GPUS:
         return _not_yet(finding)
-    gpus = sum(unit.replica.layout.gpus for unit in observed.current if unit.reserved)
-    nodes = listed(
-        sorted({pod.node for unit in observed.current if unit.reserved for pod in unit.replica.pods})
-    )
-    where = f" on {nodes}" if nodes else ""
-    return Verdict(TRUE, Reason.RESERVED, f"{count(gpus, 'GPU')} reserved{where}.")
+    held = f"{observed.reserved} of {count(observed.wanted, 'replica')} hold their GPUs: see Planned."
+    return _not_yet(replace(finding, message=held))
 
 
 def available(observed: Observed) -> Verdict:
-    if observed.answering:
-        reason = Reason.REPLICAS_READY if observed.answering >= observed.wanted else Reason.REPLICAS_NOT_READY
-        lost = find_node_lost(observed)
-        message = f"{observed.answering} of {count(observed.wanted, 'replica')} serving."
-        return Verdict(
-            TRUE, lost.reason if lost else reason, f"{message} {lost.message}" if lost else message
-        )
-    finding = first(SERVING, observed)
-    if finding is None:
-        return Verdict(FALSE, Reason.REPLICAS_NOT_READY, "Scaled to 0 replicas: nothing serves.")
-    return Verdict(FALSE, finding.reason, finding.message)
+    message = f"{observed.answering} of {count(observed.wanted, 'replica')} serving."
+    status = TRUE if observed.answering else FALSE
+    if (lost := node_lost(observed)) is not None:
+        return Verdict(status, lost.reason, f"{message} {lost.message}")
+    if observed.answering and observed.answering >= observed.wanted:
+        return Verdict(TRUE, Reason.REPLICAS_READY, message)
+    return Verdict(status, Reason.SUSPENDED if observed.suspended else Reason.REPLICAS_NOT_READY, message)
 
 
 def progressing(observed: Observed) -> Verdict:
@@ -119,9 +113,10 @@ def progressing(observed: Observed) -> Verdict:
         return Verdict(TRUE, Reason.ROLLOUT_COMPLETE, message)
     if finding is None:
         return Verdict(UNKNOWN, Reason.RECONCILING, "Not observed yet.")
+    message = f"{observed.ready} of {count(observed.wanted, 'replica')} of revision {observed.target} ready"
     if finding.course is not Course.WORKING:
-        return Verdict(FALSE, finding.reason, finding.message)
-    return Verdict(TRUE, Reason.ROLLING_OUT if observed.rolling else finding.reason, finding.message)
+        return Verdict(FALSE, finding.reason, f"{message}; it stands still: see Ready.")
+    return Verdict(TRUE, Reason.ROLLING_OUT if observed.rolling else finding.reason, f"{message}.")
 
 
 CONDITIONS: tuple[tuple[Condition, Callable[[Observed], Verdict]], ...] = (
@@ -170,3 +165,10 @@ def _ready_message(observed: Observed) -> str:
     return (
         f"{observed.ready} of {count(observed.wanted, 'replica')} ready{': ' + layouts if layouts else ''}."
     )
+
+
+def _reserved_message(observed: Observed) -> str:
+    holding = [unit.replica for unit in observed.current if unit.reserved]
+    gpus = count(sum(replica.layout.gpus for replica in holding), "GPU")
+    nodes = listed(sorted({pod.node for replica in holding for pod in replica.pods}))
+    return f"{gpus} reserved on {nodes}." if nodes else f"{gpus} reserved."

@@ -143,13 +143,12 @@ def apply_refused(observed: Observed) -> Finding | None:
 
 
 def node_lost(observed: Observed) -> Finding | None:
-    hit = [unit for unit in observed.units if unit.lost_nodes and not unit.leaving]
+    hit = [unit for unit in observed.current if unit.lost_nodes]
     if not hit:
         return None
     nodes = listed(sorted({node for unit in hit for node in unit.lost_nodes}))
-    total = len([unit for unit in observed.units if not unit.leaving])
     message = (
-        f"{len(hit)} of {count(total, 'replica')} stood on {nodes}, gone or not Ready. "
+        f"{len(hit)} of {count(len(observed.current), 'replica')} stood on {nodes}, gone or not Ready. "
         "The whole replica is planned again; the others are not touched."
     )
     return Finding(Reason.NODE_LOST, message, Course.WORKING)
@@ -240,5 +239,5 @@ RESERVING: tuple[Check, ...] = (
 )
 """What keeps the planned replicas from holding their GPUs."""
 
-SERVING: tuple[Check, ...] = (*RESERVING, rolling_out, replicas_not_ready)
+SERVING: tuple[Check, ...] = (*RESERVING[:-1], rolling_out, placing, replicas_not_ready)
 """What keeps the model from being as the spec asks."""

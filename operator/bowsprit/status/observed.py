@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bowsprit.api.defaults import REPLICAS
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.plan.key import ModelKey
@@ -100,7 +101,7 @@ class Observed:
         """Replicas that the spec asks for now; 0 while suspended."""
         if self.spec is None or self.spec.suspend:
             return 0
-        return 1 if self.spec.replicas is None else self.spec.replicas
+        return REPLICAS if self.spec.replicas is None else self.spec.replicas
 
     @property
     def current(self) -> tuple[Unit, ...]:

@@ -19,6 +19,7 @@ def phase(verdicts: Mapping[Condition, Verdict]) -> Status:
         (verdicts[Condition.READY].status == TRUE, Status.READY),
         (verdicts[Condition.GPUS_RESERVED].reason == Reason.WAITING_FOR_GPUS, Status.WAITING),
         (verdicts[Condition.PROGRESSING].reason == Reason.ROLLING_OUT, Status.UPDATING),
+        (verdicts[Condition.PROGRESSING].status != TRUE, Status.PENDING),
         (verdicts[Condition.PLANNED].status == TRUE, Status.STARTING),
     )
     return next((word for holds, word in rules if holds), Status.PENDING)

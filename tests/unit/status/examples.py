@@ -1,0 +1,167 @@
+"""A model with two replicas of two one-GPU pods, and the moments of its life."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bowsprit.api.v1alpha1 import ModelDeploymentSpec
+from bowsprit.facts.model import FactsError, KvCache, KvKind, Layer, ModelFacts
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.result import Layout, ModelPlan, PodPlan, Refusal, ReplicaPlan, Stage
+from bowsprit.status.observed import ApplyError, Observed, PodFailure, Unit
+
+KEY = ModelKey("chat", "llama")
+A100 = "NVIDIA-A100-80GB-PCIe"
+
+LAYER = Layer(100, 10, 0, 1, KvCache(KvKind.FULL, kv_heads=8, values_per_head=256))
+FACTS = ModelFacts(
+    digest="d1",
+    architecture="LlamaForCausalLM",
+    layers=(LAYER, LAYER),
+    embedding_bytes=10,
+    head_bytes=10,
+    tied=False,
+    extra_bytes=0,
+    hidden_size=8192,
+    intermediate_size=28672,
+    heads=64,
+    kv_heads=8,
+    head_dim=128,
+    vocab_size=128256,
+    experts=0,
+    dtype="bfloat16",
+    dtype_bytes=2,
+    kv_dtype_bytes=2,
+    quantization=None,
+    max_model_len=131072,
+    divisors=(),
+    expert_parallel_divisors=(),
+)
+
+LAYOUT = Layout(A100, tensor=1, pipeline=2, gpus_per_pod=1, layer_partition=(40, 40))
+STAGE = Stage(layers=40, weights_gib=65.71, kv_gib=2.5, other_gib=3.25, capacity_gib=73.3)
+
+
+def spec(**changes: Any) -> ModelDeploymentSpec:
+    return ModelDeploymentSpec.model_validate(
+        {"model": {"uri": "hf://meta-llama/Llama-3.1-70B"}, "replicas": 2, **changes}
+    )
+
+
+def replica(index: int, *nodes: str) -> ReplicaPlan:
+    pods = tuple(PodPlan(node, 1) for node in nodes)
+    return ReplicaPlan(index, LAYOUT, pods, (STAGE, STAGE), "Fewest GPUs that hold the model.")
+
+
+FIRST = replica(0, "gpu-1", "gpu-1")
+SECOND = replica(1, "gpu-2", "gpu-3")
+
+
+def unit(plan: ReplicaPlan, **changes: Any) -> Unit:
+    return replace(Unit(plan, "new", pods=2, pinned=2, bound=2, ready=2), **changes)
+
+
+CREATED = Observed(KEY, generation=1, spec=spec(), target="new")
+PLANNED = replace(CREATED, facts=FACTS, plan=ModelPlan(KEY, wanted=2, replicas=(FIRST, SECOND)))
+READY = replace(PLANNED, units=(unit(FIRST), unit(SECOND)), serving="new")
+SHORT = Refusal(
+    "InsufficientGPUs",
+    "2 GPUs short of NVIDIA-A100-80GB-PCIe: 2 needed, 0 free; chat/dbrx holds 4.",
+    gpus_wanted=2,
+    gpus_short=2,
+    product=A100,
+)
+OLD = replace(unit(FIRST), revision="old")
+REJECTED = PodFailure("UnexpectedAdmissionError", "Allocate failed: no devices left.", binding=True)
+OOM = PodFailure("OOMKilled", "container engine exited with 137")
+
+LIFE: dict[str, Observed] = {
+    "just created": CREATED,
+    "a field of the spec is wrong": replace(
+        CREATED,
+        faults=("engine.args[0]: --tensor-parallel-size belongs to Bowsprit; use parallelism.tensor",),
+    ),
+    "the config is missing": replace(
+        CREATED,
+        facts=FactsError(
+            "ModelConfigMissing",
+            "model.config.configMapRef.name",
+            "ConfigMap chat/llama-config is not there. Create it with the key config.json.",
+        ),
+    ),
+    "the config lacks a field": replace(
+        CREATED,
+        facts=FactsError("ModelConfigFieldMissing", "num_hidden_layers", "not in config.json. Add it."),
+    ),
+    "it waits for GPUs, third in the queue": replace(
+        PLANNED, plan=ModelPlan(KEY, wanted=2, refusal=SHORT, position=3)
+    ),
+    "one replica is placed and one waits": replace(
+        READY,
+        units=(unit(FIRST),),
+        plan=ModelPlan(KEY, wanted=2, replicas=(FIRST,), refusal=SHORT, position=1),
+    ),
+    "the layout is refused": replace(
+        PLANNED,
+        plan=ModelPlan(
+            KEY,
+            wanted=2,
+            refusal=Refusal(
+                "LayoutRefused",
+                "parallelism.tensor 3 does not divide 64 heads. Use 1, 2, 4 or 8.",
+                waits=False,
+            ),
+        ),
+    ),
+    "planned, no pod yet": PLANNED,
+    "all pods there, half of them placed": replace(
+        PLANNED, units=(unit(FIRST, ready=0), unit(SECOND, pinned=0, bound=0, ready=0))
+    ),
+    "placed, engines starting": replace(PLANNED, units=(unit(FIRST, ready=0), unit(SECOND, ready=1))),
+    "one replica of two is ready": replace(READY, units=(unit(FIRST), unit(SECOND, ready=1))),
+    "ready": READY,
+    "an engine runs out of memory": replace(
+        READY, units=(unit(FIRST), unit(SECOND, ready=0, failed=1, failure=OOM))
+    ),
+    "the kubelet rejects a pod": replace(
+        PLANNED, units=(unit(FIRST), unit(SECOND, pinned=1, bound=1, ready=0, failed=1, failure=REJECTED))
+    ),
+    "a node is lost": replace(READY, units=(unit(FIRST), unit(SECOND, ready=1, lost_nodes=("gpu-3",)))),
+    "a new revision starts beside the old": replace(
+        PLANNED, generation=2, units=(OLD, unit(SECOND, ready=0)), serving="old"
+    ),
+    "scaled down, one replica stopping": replace(
+        READY,
+        spec=spec(replicas=1),
+        plan=ModelPlan(KEY, wanted=1, replicas=(FIRST,)),
+        units=(unit(FIRST), unit(SECOND, leaving=True)),
+    ),
+    "scaled to nothing": replace(READY, spec=spec(replicas=0), plan=ModelPlan(KEY, wanted=0), units=()),
+    "suspended, pods stopping": replace(
+        READY,
+        spec=spec(suspend=True),
+        plan=ModelPlan(KEY, wanted=0),
+        units=(unit(FIRST, leaving=True), unit(SECOND, leaving=True)),
+    ),
+    "suspended": replace(READY, spec=spec(suspend=True), plan=ModelPlan(KEY, wanted=0), units=()),
+    "LeaderWorkerSet is not installed": replace(PLANNED, lws_installed=False),
+    "the API server refuses the workload": replace(
+        PLANNED,
+        apply_errors=(
+            ApplyError(
+                "LeaderWorkerSet/llama-new",
+                'Invalid value: "x y": a valid label must consist of alphanumeric characters',
+                field="spec.leaderWorkerTemplate.workerTemplate.metadata.labels",
+                invalid=True,
+            ),
+        ),
+    ),
+    "a quota refuses the workload": replace(
+        PLANNED,
+        apply_errors=(ApplyError("Deployment/llama-new", "exceeded quota: gpu, limited: requests.cpu=8"),),
+    ),
+    "plugins without preflight": replace(
+        READY, spec=spec(plugins=[{"image": "registry.example/plugin:1"}], preflight="Skip")
+    ),
+}
