@@ -14,6 +14,12 @@ from pathlib import Path
 
 from e2e.cluster import background
 from e2e.cluster.build import BuildFailed, cache_directory, ensure_programs
+from e2e.cluster.control_plane import KubectlFailed
+from e2e.cluster.processes import StartFailed
+from e2e.cluster.waiting import Timeout
+
+# What a person can do something about; its message says what, so a traceback would only hide it.
+PROBLEMS = (BuildFailed, StartFailed, KubectlFailed, Timeout, background.NotPossible)
 
 
 def main() -> int:
@@ -21,7 +27,7 @@ def main() -> int:
     arguments = _parser().parse_args()
     try:
         return int(arguments.run(arguments))
-    except (BuildFailed, background.NotPossible) as problem:
+    except PROBLEMS as problem:
         print(problem, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

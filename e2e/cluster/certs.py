@@ -79,13 +79,6 @@ class Authority:
         return files
 
 
-def signing_key(path: Path) -> Path:
-    """The key that signs service account tokens; kept, because tokens in the data store must stay valid."""
-    if not path.exists():
-        _write_private(path, _pem(ec.generate_private_key(ec.SECP256R1())))
-    return path
-
-
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
@@ -125,15 +118,9 @@ def _host(host: str) -> x509.GeneralName:
 
 def _write(files: KeyPair, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
     files.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    _write_private(files.key, _pem(key))
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    path.touch(mode=0o600)
-    path.write_bytes(content)
-
-
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    files.key.touch(mode=0o600)
+    files.key.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
     )

@@ -29,6 +29,7 @@ from e2e.cluster.build import ensure_programs
 from e2e.cluster.ports import PortBlock
 from e2e.cluster.processes import ProcessGroup, Program
 from e2e.cluster.site import Site
+from e2e.cluster.waiting import wait_until
 
 READY_SECONDS = 60.0
 
@@ -177,7 +178,10 @@ class ControlPlane:
 
     def _apply_definition(self, path: Path) -> None:
         self.kubectl("apply", "--server-side", f"--filename={path}")
-        self.kubectl("wait", "--for=condition=Established", f"--filename={path}", "--timeout=30s")
+        spec = yaml.safe_load(path.read_text())["spec"]
+        collection = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+        api = self.api()
+        wait_until(f"{collection} to be served", lambda: api.answers(collection), READY_SECONDS)
 
     def _abandon(self) -> None:
         self._group.kill()

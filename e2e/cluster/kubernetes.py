@@ -35,7 +35,7 @@ def api_server(site: Site) -> Program:
     """The API server, with RBAC and the aggregation layer."""
     identity, ca = _api_server_identity(site), site.authority.files
     to_kubelets = site.authority.issue("kube-apiserver-kubelet-client", groups=[ADMINISTRATORS])
-    service_accounts = site.service_account_key
+    service_accounts = site.service_accounts
     flags = [
         f"--etcd-servers={site.etcd_url}",
         f"--bind-address={site.address}",
@@ -51,8 +51,8 @@ def api_server(site: Site) -> Program:
         "--enable-admission-plugins=NodeRestriction",
         "--allow-privileged=true",
         "--service-account-issuer=https://kubernetes.default.svc",
-        f"--service-account-key-file={service_accounts}",
-        f"--service-account-signing-key-file={service_accounts}",
+        f"--service-account-key-file={service_accounts.certificate}",
+        f"--service-account-signing-key-file={service_accounts.key}",
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         *_aggregation_flags(site),
     ]
@@ -70,7 +70,7 @@ def controller_manager(site: Site, hpa_sync_seconds: float) -> Program:
     flags = [
         *_component_flags(site, "kube-controller-manager"),
         "--use-service-account-credentials=true",
-        f"--service-account-private-key-file={site.service_account_key}",
+        f"--service-account-private-key-file={site.service_accounts.key}",
         f"--root-ca-file={ca.certificate}",
         f"--cluster-signing-cert-file={ca.certificate}",
         f"--cluster-signing-key-file={ca.key}",

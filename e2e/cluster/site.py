@@ -8,7 +8,7 @@ from pathlib import Path
 
 from e2e.cluster.api import Api, write_kubeconfig
 from e2e.cluster.build import Programs
-from e2e.cluster.certs import Authority, KeyPair, signing_key
+from e2e.cluster.certs import Authority, KeyPair
 from e2e.cluster.ports import PortBlock
 
 ADMINISTRATORS = "system:masters"
@@ -53,8 +53,9 @@ class Site:
         return Authority(self.directory / "pki", "front-proxy-ca")
 
     @property
-    def service_account_key(self) -> Path:
-        return signing_key(self.directory / "pki" / "service-account.key")
+    def service_accounts(self) -> KeyPair:
+        """Signs service account tokens. Kept like an authority, because stored tokens must stay valid."""
+        return Authority(self.directory / "pki", "service-accounts").files
 
     @property
     def admin_kubeconfig(self) -> Path:
