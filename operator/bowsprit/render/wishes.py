@@ -1,0 +1,169 @@
+"""From a spec to the planner's inputs: the one place where absent fields get their meaning for planning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bowsprit.api import defaults
+from bowsprit.api.v1alpha1 import Accelerator as AcceleratorSpec
+from bowsprit.api.v1alpha1 import (
+    Architecture,
+    Capacity,
+    KvCacheDtype,
+    ModelDeployment,
+    ModelDeploymentSpec,
+    Parallelism,
+)
+from bowsprit.facts.model import ModelFacts
+from bowsprit.plan.fleet import Toleration
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Objective, RolloutMode, Wish
+from bowsprit.render import engine_args
+from bowsprit.render.quantities import parse_bytes
+
+_GIB = 2**30
+_PLANNED = Demand()
+"""What planning reckons with when the user's arguments say nothing."""
+_KV_DTYPE_BYTES = {
+    KvCacheDtype.AUTO: None,
+    KvCacheDtype.BFLOAT16: 2,
+    KvCacheDtype.FP8: 1,
+    KvCacheDtype.FP8_E4M3: 1,
+    KvCacheDtype.FP8_E5M2: 1,
+}
+
+
+def wish_of(deployment: ModelDeployment, facts: ModelFacts | None) -> Wish:
+    """What a ModelDeployment wishes for, before anything of it stands; the caller adds the replicas that
+    do."""
+    spec = deployment.spec
+    wanted = defaults.REPLICAS if spec.replicas is None else spec.replicas
+    return Wish(
+        key=ModelKey(deployment.metadata.namespace, deployment.metadata.name),
+        created=deployment.metadata.creation_timestamp,
+        replicas=0 if spec.suspend else wanted,
+        facts=facts,
+        demand=demand_of(spec),
+        explicit=explicit_of(spec),
+        objective=objective_of(spec),
+        accelerator=accelerator_of(spec),
+        priority=defaults.PRIORITY if spec.priority is None else spec.priority,
+        rollout=rollout_of(spec),
+    )
+
+
+def demand_of(spec: ModelDeploymentSpec) -> Demand:
+    capacity, parallelism = spec.capacity or Capacity(), spec.parallelism or Parallelism()
+    args = args_of(spec)
+    sequences = engine_args.integer_of(args, "--max-num-seqs") or _PLANNED.max_sequences
+    return Demand(
+        max_model_len=capacity.max_model_len,
+        concurrency=capacity.concurrency or defaults.CONCURRENCY,
+        utilization=capacity.gpu_memory_utilization or defaults.GPU_MEMORY_UTILIZATION,
+        kv_dtype_bytes=_KV_DTYPE_BYTES[capacity.kv_cache_dtype or KvCacheDtype.AUTO],
+        cpu_offload_gib=cpu_offload_gib(spec),
+        # vLLM refuses fewer batched tokens than sequences (config/scheduler.py).
+        max_batched_tokens=engine_args.integer_of(args, "--max-num-batched-tokens")
+        or max(_PLANNED.max_batched_tokens, sequences),
+        max_sequences=sequences,
+        eager=engine_args.switch_of(args, "--enforce-eager") or False,
+        expert_parallel=parallelism.expert or False,
+    )
+
+
+def explicit_of(spec: ModelDeploymentSpec) -> ExplicitLayout:
+    parallelism = spec.parallelism or Parallelism()
+    partition = parallelism.layer_partition
+    return ExplicitLayout(
+        tensor=parallelism.tensor,
+        pipeline=parallelism.pipeline,
+        gpus_per_pod=parallelism.gpus_per_pod,
+        layer_partition=tuple(partition) if partition else None,
+    )
+
+
+def accelerator_of(spec: ModelDeploymentSpec) -> Accelerator:
+    """Which nodes the pods can run on, exactly as the pods will say it (the template's own words
+    included)."""
+    accelerator = spec.accelerator or AcceleratorSpec()
+    return Accelerator(
+        resource=resource_of(spec),
+        products=tuple(sorted(set(accelerator.products or ()))),
+        node_selector=tuple(sorted(node_selector_of(spec).items())),
+        tolerations=tuple(_toleration(toleration) for toleration in tolerations_of(spec)),
+    )
+
+
+def objective_of(spec: ModelDeploymentSpec) -> Objective:
+    capacity = spec.capacity or Capacity()
+    return Objective(capacity.objective or defaults.OBJECTIVE)
+
+
+def rollout_of(spec: ModelDeploymentSpec) -> RolloutMode:
+    mode = spec.rollout.mode if spec.rollout else None
+    return RolloutMode(mode or defaults.ROLLOUT_MODE)
+
+
+def revision_history_limit(spec: ModelDeploymentSpec) -> int:
+    """Old revisions to keep."""
+    limit = spec.rollout.revision_history_limit if spec.rollout else None
+    return defaults.REVISION_HISTORY_LIMIT if limit is None else limit
+
+
+def hf_overrides_of(spec: ModelDeploymentSpec) -> dict[str, Any]:
+    """What is merged into the model's config.json, by vLLM and by whoever reads it for planning."""
+    architecture = spec.architecture or Architecture()
+    overrides = dict(architecture.hf_overrides or {})
+    if architecture.override:
+        overrides["architectures"] = [architecture.override]
+    return overrides
+
+
+def args_of(spec: ModelDeploymentSpec) -> list[str]:
+    """The user's own engine arguments."""
+    return list(spec.engine.args or ()) if spec.engine else []
+
+
+def resource_of(spec: ModelDeploymentSpec) -> str:
+    """The extended resource that pods ask for."""
+    resource = spec.accelerator.resource if spec.accelerator else None
+    return str(resource or defaults.ACCELERATOR_RESOURCE)
+
+
+def cpu_offload_gib(spec: ModelDeploymentSpec) -> float:
+    offload = spec.capacity.cpu_offload if spec.capacity else None
+    return (parse_bytes(offload) or 0) / _GIB if offload else 0.0
+
+
+def node_selector_of(spec: ModelDeploymentSpec) -> dict[str, str]:
+    own = (spec.accelerator.node_selector if spec.accelerator else None) or {}
+    added = template_spec_of(spec).get("nodeSelector")
+    return {**own, **(added if isinstance(added, Mapping) else {})}
+
+
+def tolerations_of(spec: ModelDeploymentSpec) -> list[dict[str, Any]]:
+    """core/v1 tolerations of the pods: the one for the resource's own taint, then the user's."""
+    own = (spec.accelerator.tolerations if spec.accelerator else None) or []
+    added = template_spec_of(spec).get("tolerations")
+    every = [
+        {"key": resource_of(spec), "operator": "Exists"},
+        *own,
+        *(added if isinstance(added, list) else []),
+    ]
+    return [toleration for index, toleration in enumerate(every) if toleration not in every[:index]]
+
+
+def template_spec_of(spec: ModelDeploymentSpec) -> Mapping[str, Any]:
+    """spec of the user's pod template; empty when there is none."""
+    section = (spec.template or {}).get("spec")
+    return section if isinstance(section, Mapping) else {}
+
+
+def _toleration(toleration: Mapping[str, Any]) -> Toleration:
+    return Toleration(
+        key=str(toleration.get("key") or ""),
+        operator=str(toleration.get("operator") or "Equal"),
+        value=str(toleration.get("value") or ""),
+        effect=str(toleration.get("effect") or ""),
+    )
