@@ -1,0 +1,108 @@
+"""ModelFacts from a model's config.json: the way in for planning without a download.
+
+Pure and total: whatever the bytes are, the answer is facts or a FactsError that says which field is wrong, what was
+found and what is expected. The order is: parse, merge the overrides as vLLM does, find the text part, read shape and
+precision, say what each layer is made of, add up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from bowsprit.api.reasons import Reason
+from bowsprit.facts.assemble import assemble
+from bowsprit.facts.fields import Fields, Unusable, invalid
+from bowsprit.facts.index import corrected, total_size
+from bowsprit.facts.model import FactsError, ModelFacts
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Largest config.json that is read; a ConfigMap holds 1 MiB, the largest published one 300 KiB."""
+MAX_INDEX_BYTES = 64 * 1024 * 1024
+
+
+def facts_from_config(
+    config_json: str | bytes,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    index_json: str | bytes | None = None,
+) -> ModelFacts | FactsError:
+    """Facts of a model from its config.json, with `overrides` (hfOverrides) merged in first.
+
+    `index_json` is model.safetensors.index.json: its total size makes the weights' sum exact. Never raises.
+    """
+    try:
+        config = merged(_object(config_json, "config.json", MAX_BYTES), _plain(overrides or {}))
+        total = None
+        if index_json is not None:
+            total = total_size(Fields(_object(index_json, "model.safetensors.index.json", MAX_INDEX_BYTES)))
+        facts = assemble(Fields(config), _digest(config, total))
+        return facts if total is None else corrected(facts, total)
+    except Unusable as unusable:
+        return unusable.error
+    except RecursionError:
+        return FactsError(
+            Reason.CONFIG_INVALID,
+            "config.json",
+            "config.json is nested too deeply; expected fewer than 100 levels",
+        )
+
+
+def merged(config: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Objects are merged, everything else is replaced (vLLM config/model.py, `hf_overrides`)."""
+    result = dict(config)
+    for key, value in overrides.items():
+        old = result.get(key)
+        both = isinstance(value, Mapping) and isinstance(old, Mapping)
+        result[key] = merged(old, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def _digest(config: Mapping[str, Any], total: int | None) -> str:
+    canonical = json.dumps([config, total], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def _object(text: str | bytes, name: str, limit: int) -> dict[str, Any]:
+    if len(text) > limit:
+        raise invalid(name, f"{len(text)} bytes", f"at most {limit}")
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite)
+    except ValueError as wrong:
+        raise Unusable(Reason.CONFIG_INVALID, name, f"{name} is not valid JSON: {wrong}") from None
+    if not isinstance(value, dict):
+        raise invalid(name, value, "a JSON object")
+    return value
+
+
+def _plain(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides as JSON values; they come from YAML, which knows dates and NaN."""
+    try:
+        plain = json.loads(json.dumps(dict(overrides), allow_nan=False))
+    except (TypeError, ValueError) as wrong:
+        raise Unusable(
+            Reason.CONFIG_INVALID,
+            "hfOverrides",
+            f"architecture.hfOverrides cannot be written as JSON: {wrong}",
+        ) from None
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {json.dumps(key)[:80]} stands twice in one object")
+        found[key] = value
+    return found
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]} is not a finite number")
+    return value

@@ -1,0 +1,118 @@
+"""What follows attention in a layer: a dense MLP, or routed experts with shared ones beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bowsprit.facts.fields import Count, Fields
+from bowsprit.facts.shape import FOUR_TIMES_WIDE, WIDTH, Shape
+from bowsprit.facts.weights import Split, Weight, norm
+
+EXPERTS = Count(
+    ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "ffn_config.moe_num_experts"),
+    maximum=100_000,
+    minimum=0,
+)
+_EXPERT_WIDTH = Count(
+    (
+        "moe_intermediate_size",
+        "expert_intermediate_size",
+        "ffn_config.ffn_hidden_size",
+        "moe_ffn_hidden_size",
+    ),
+    maximum=10_000_000,
+)
+_TOP_K = Count(
+    (
+        "num_experts_per_tok",
+        "num_experts_per_token",
+        "experts_per_token",
+        "top_k_experts",
+        "moe_topk",
+        "moe_k",
+        "moe_top_k",
+        "ffn_config.moe_top_k",
+    ),
+    maximum=100_000,
+)
+_SHARED = Count(
+    ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"), 10_000, 0
+)
+_SHARED_WIDTH = Count(
+    ("shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"),
+    maximum=10_000_000,
+    minimum=0,
+)
+_DENSE_WIDTH = Count(("intermediate_size_mlp", *WIDTH.names), WIDTH.maximum)
+"""Llama 4 keeps intermediate_size for its experts."""
+
+_ALWAYS_SHARED = frozenset({"llama4", "llama4_text"})
+"""model_type with one shared expert of the routed width that config.json does not mention."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """The routed experts of an MoE layer and the shared ones that every token passes."""
+
+    count: int
+    per_token: int
+    width: int
+    shared_width: int
+
+    @property
+    def activation(self) -> int:
+        return self.per_token * self.width + self.shared_width
+
+
+def read_experts(config: Fields, shape: Shape) -> Experts | None:
+    """None for a dense model."""
+    count = config.get(EXPERTS)
+    if not count or count == 1:
+        return None
+    width = config.get(_EXPERT_WIDTH) or config.need(WIDTH)
+    return Experts(count, min(count, config.need(_TOP_K)), width, _shared_width(config, shape, width))
+
+
+def _shared_width(config: Fields, shape: Shape, width: int) -> int:
+    said = config.get(_SHARED_WIDTH)
+    if said is not None:
+        return said
+    return (config.get(_SHARED) or int(shape.family in _ALWAYS_SHARED)) * width
+
+
+def dense_width(config: Fields, shape: Shape) -> int:
+    if shape.family == "lfm2":
+        return _lfm2_width(config)
+    if config.get(_DENSE_WIDTH) is None and shape.family in FOUR_TIMES_WIDE:
+        return 4 * shape.hidden
+    return config.need(_DENSE_WIDTH)
+
+
+def _lfm2_width(config: Fields) -> int:
+    """Two thirds of what is said, rounded up (transformers modeling_lfm2.py, Lfm2MLP)."""
+    width = config.need(_DENSE_WIDTH)
+    if not config.flag("block_auto_adjust_ff_dim", default=True):
+        return width
+    multiple = config.get(Count(("block_multiple_of",), maximum=65_536)) or 256
+    return -(-(2 * width // 3) // multiple) * multiple
+
+
+def dense(width: int, shape: Shape) -> tuple[Weight, ...]:
+    return (*_gated("mlp", width, shape), norm("post_attention_layernorm", shape.hidden))
+
+
+def routed(experts: Experts, shape: Shape) -> tuple[Weight, ...]:
+    shared = _gated("mlp.shared_experts", experts.shared_width, shape) if experts.shared_width else ()
+    return (
+        Weight("mlp.gate", shape.hidden, experts.count, Split.REPLICATED, quantizable=False),
+        *_gated("mlp.experts.0", experts.width, shape, Split.EXPERT, experts.count),
+        *shared,
+        norm("post_attention_layernorm", shape.hidden),
+    )
+
+
+def _gated(
+    name: str, width: int, shape: Shape, split: Split = Split.SHARDED, count: int = 1
+) -> tuple[Weight, ...]:
+    up = (Weight(f"{name}.{matrix}", shape.hidden, width, split, count) for matrix in shape.mlp_matrices)
+    return (*up, Weight(f"{name}.down_proj", width, shape.hidden, split, count))

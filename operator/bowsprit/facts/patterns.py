@@ -1,0 +1,122 @@
+"""Which modules a quantization list names, decided in linear time: the patterns come from strangers.
+
+Publishers list modules as plain names ("lm_head", "model.layers.0.mlp.gate"), globs ("model.layers.3.self_attn*")
+and regular expressions ("re:.*self_attn.*"). A hostile regular expression can run for years, so they are not run:
+the part of the language that checkpoints use is translated into globs, and the rest matches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+_MAX_GENERAL = 200
+"""Globs that are not bound to one layer; published checkpoints have fewer than 20."""
+_MAX_ALTERNATIVES = 64
+
+_SYNONYMS = (
+    ("transformer.h.", "layers."),
+    ("block_sparse_moe", "mlp"),
+    ("feed_forward", "mlp"),
+    (".w1", ".gate_proj"),
+    (".w3", ".up_proj"),
+    (".w2", ".down_proj"),
+)
+_LAYER = re.compile(r"layers\.(\d{1,4})\.")
+_ANY = re.compile(r"\.\*|\.\+|\\d\+|\[0-9\]\+|\\d\*")
+_GROUP = re.compile(r"\((?:\?:)?([^()]*)\)")
+_NOT_UNDERSTOOD = re.compile(r"[\\\[\](){}+?|^$]")
+
+
+class TooManyPatterns(ValueError):
+    """More general patterns than any published checkpoint has; matching them all would take too long."""
+
+
+class Patterns:
+    """Matches names of the form `layers.<i>.<module path>` or `lm_head`."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._plain: set[str] = set()
+        self._by_layer: dict[str, list[list[str]]] = defaultdict(list)
+        self._general: list[list[str]] = []
+        for pattern in patterns:
+            for glob in _globs(pattern):
+                self._add(_canonical(glob))
+
+    def _add(self, glob: str) -> None:
+        if "*" not in glob:
+            self._plain.add(glob)
+        elif layer := _LAYER.match(glob):
+            self._by_layer[layer[1]].append(glob.split("*"))
+        else:
+            self._general.append(glob.split("*"))
+            if len(self._general) > _MAX_GENERAL:
+                raise TooManyPatterns(f"more than {_MAX_GENERAL} patterns that span layers")
+
+    def matches(self, name: str) -> bool:
+        """A plain name covers every module below it, wherever it stands in the path."""
+        if any(run in self._plain for run in _runs(name)):
+            return True
+        layer = _LAYER.match(name)
+        own = self._by_layer.get(layer[1], []) if layer else []
+        return any(_glob_matches(parts, name) for parts in (*own, *self._general))
+
+
+def _globs(pattern: str) -> Iterator[str]:
+    if not pattern.startswith("re:"):
+        yield pattern
+        return
+    body = pattern[3:].removeprefix("^")
+    body = body.removesuffix("$") if body.endswith("$") else body + ".*"
+    for alternative in _alternatives(_ANY.sub("*", body).replace("\\.", ".")):
+        if not _NOT_UNDERSTOOD.search(alternative):
+            yield alternative
+
+
+def _alternatives(body: str) -> list[str]:
+    """`a(b|c)d` as `abd`, `acd`; innermost groups first."""
+    done, todo = [], [body]
+    while todo and len(done) + len(todo) <= _MAX_ALTERNATIVES:
+        text = todo.pop()
+        group = _GROUP.search(text)
+        if group is None:
+            done.append(text)
+        else:
+            todo.extend(
+                text[: group.start()] + choice + text[group.end() :] for choice in group[1].split("|")
+            )
+    return done
+
+
+def _canonical(name: str) -> str:
+    for theirs, ours in _SYNONYMS:
+        name = name.replace(theirs, ours)
+    start = name.find("layers.")
+    return name[start:] if start > 0 and "*" not in name[:start] else name
+
+
+def _runs(name: str) -> Iterator[str]:
+    """Every run of consecutive path components."""
+    parts = name.split(".")
+    for start in range(len(parts)):
+        for end in range(start + 1, len(parts) + 1):
+            yield ".".join(parts[start:end])
+
+
+def _glob_matches(parts: list[str], name: str) -> bool:
+    """`parts` is a glob cut at its stars; it may name a module above `name`."""
+    return _whole(parts, name) or _whole([*parts[:-1], f"{parts[-1]}.", ""], name)
+
+
+def _whole(parts: list[str], name: str) -> bool:
+    first, *middle, last = parts
+    if not name.startswith(first):
+        return False
+    at = len(first)
+    for part in middle:
+        found = name.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(name) - len(last) >= at and name.endswith(last)
