@@ -8,6 +8,8 @@ import http.client
 import json
 import ssl
 import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,54 +26,61 @@ class ApiError(Exception):
 
 
 class Api:
-    """One keep-alive connection to an API server, as the user of a kubeconfig. One thread at a time."""
+    """An API server, as the user of a kubeconfig sees it. Threads may share it."""
 
     def __init__(self, kubeconfig: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        context = ssl.create_default_context(cadata=_decoded(cluster["certificate-authority-data"]))
+        self._context = ssl.create_default_context(cadata=_decoded(cluster["certificate-authority-data"]))
         with tempfile.NamedTemporaryFile("w") as pem:  # ssl reads certificates from files only
             pem.write(_decoded(user["client-certificate-data"]) + _decoded(user["client-key-data"]))
             pem.flush()
-            context.load_cert_chain(pem.name)
-        server = urlsplit(cluster["server"])
-        assert server.hostname is not None
-        self._connection = http.client.HTTPSConnection(
-            server.hostname, server.port, context=context, timeout=REQUEST_SECONDS
-        )
-
-    def send(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
-        """The status and body of one request. Connection errors are OSError or http.client.HTTPException."""
-        content = None if body is None else json.dumps(body)
-        try:
-            self._connection.request(method, path, content, {"Content-Type": "application/json"})
-            response = self._connection.getresponse()
-            return response.status, response.read()
-        except (OSError, http.client.HTTPException):
-            self._connection.close()  # the next request connects anew
-            raise
+            self._context.load_cert_chain(pem.name)
+        self._server = urlsplit(cluster["server"])
 
     def answers(self, path: str) -> bool:
         """Whether `path` can be read now: for readiness checks, where any failure means not yet."""
         try:
-            return self.send("GET", path)[0] == http.HTTPStatus.OK
+            with closing(self._connect()) as connection:
+                return _send(connection, "GET", path)[0] == http.HTTPStatus.OK
         except (OSError, http.client.HTTPException):
             return False
 
     def get(self, path: str) -> dict[str, Any]:
         """The object or list at `path`."""
-        return self._checked("GET", path)
+        with closing(self._connect()) as connection:
+            return _checked(connection, "GET", path)
 
-    def create(self, path: str, manifest: dict[str, Any]) -> dict[str, Any]:
-        """The object as the API server stored it."""
-        return self._checked("POST", path, manifest)
+    def create_all(self, path: str, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Creates objects in the collection at `path`, one after the other over one connection."""
+        with closing(self._connect()) as connection:
+            for manifest in manifests:
+                _checked(connection, "POST", path, manifest)
 
-    def _checked(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        status, content = self.send(method, path, body)
-        answer: dict[str, Any] = json.loads(content)
-        if status >= http.HTTPStatus.BAD_REQUEST:
-            raise ApiError(f"{method} {path}: {status} {answer.get('message', '')}")
-        return answer
+    def _connect(self) -> http.client.HTTPSConnection:
+        assert self._server.hostname is not None
+        return http.client.HTTPSConnection(
+            self._server.hostname, self._server.port, context=self._context, timeout=REQUEST_SECONDS
+        )
+
+
+def _send(
+    connection: http.client.HTTPSConnection, method: str, path: str, body: Any = None
+) -> tuple[int, bytes]:
+    content = None if body is None else json.dumps(body)
+    connection.request(method, path, content, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    return response.status, response.read()
+
+
+def _checked(
+    connection: http.client.HTTPSConnection, method: str, path: str, body: Any = None
+) -> dict[str, Any]:
+    status, content = _send(connection, method, path, body)
+    answer: dict[str, Any] = json.loads(content)
+    if status >= http.HTTPStatus.BAD_REQUEST:
+        raise ApiError(f"{method} {path}: {status} {answer.get('message', '')}")
+    return answer
 
 
 def write_kubeconfig(path: Path, server: str, authority: Path, user: KeyPair) -> Path:

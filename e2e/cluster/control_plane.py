@@ -143,7 +143,7 @@ class ControlPlane:
         self.kubectl("apply", "--server-side", "-f", "-", input=text)
 
     def api(self) -> Api:
-        """A connection to the API server, for what is too much or too often for kubectl. One per thread."""
+        """The API server, for what is too much or too often for kubectl."""
         return self._site.api()
 
     def serving_context(self, group: str) -> ssl.SSLContext:

@@ -30,7 +30,7 @@ def gpu_node(
     taints: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any]:
     """A node with `count` GPUs of one product. `labels` add to those of the GPU's vendor, or replace them."""
-    vendor = _VENDOR_LABELS.get(resource, lambda *_: {})
+    vendor = _VENDOR_LABELS.get(resource, _no_labels)
     return _node(
         name, {resource: str(count)}, {**vendor(product, memory_mib, count), **(labels or {})}, taints
     )
@@ -50,23 +50,17 @@ def as_fake(node: Mapping[str, Any]) -> dict[str, Any]:
 
 def create_nodes(kubeconfig: Path, nodes: Sequence[dict[str, Any]], *, ready_seconds: float = 60.0) -> None:
     """Creates the nodes and returns when all of them are Ready."""
-    shares = [nodes[start::CONNECTIONS] for start in range(min(CONNECTIONS, len(nodes)))]
-    with ThreadPoolExecutor(CONNECTIONS) as pool:
-        for _ in pool.map(lambda share: _create(kubeconfig, share), shares):
-            pass
     api, names = Api(kubeconfig), {node["metadata"]["name"] for node in nodes}
+    shares = [nodes[start::CONNECTIONS] for start in range(CONNECTIONS)]
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        for created in [pool.submit(api.create_all, "/api/v1/nodes", share) for share in shares]:
+            created.result()
     wait_until(f"{len(nodes)} nodes to be Ready", lambda: names <= ready_nodes(api), ready_seconds)
 
 
 def ready_nodes(api: Api) -> set[str]:
     """The names of the nodes that are Ready."""
     return {node["metadata"]["name"] for node in api.get("/api/v1/nodes")["items"] if _is_ready(node)}
-
-
-def _create(kubeconfig: Path, nodes: Sequence[dict[str, Any]]) -> None:
-    api = Api(kubeconfig)
-    for node in nodes:
-        api.create("/api/v1/nodes", node)
 
 
 def _is_ready(node: Mapping[str, Any]) -> bool:
@@ -113,6 +107,11 @@ def _amd_labels(product: str, memory_mib: int, count: int) -> dict[str, str]:
         "amd.com/gpu.product-name": product,
         "amd.com/gpu.vram": f"{round(memory_mib / 1024)}G",
     }
+
+
+def _no_labels(product: str, memory_mib: int, count: int) -> dict[str, str]:
+    """Of a vendor whose labels nobody here knows; the caller gives them."""
+    return {}
 
 
 _VENDOR_LABELS: Mapping[str, Callable[[str, int, int], dict[str, str]]] = {

@@ -78,7 +78,7 @@ class Site:
         write_kubeconfig(self.admin_kubeconfig, self.server, self.authority.files.certificate, admin)
 
     def api(self) -> Api:
-        """A new connection to the API server as administrator."""
+        """The API server, as the administrator sees it."""
         return Api(self.admin_kubeconfig)
 
     def _user(self, name: str, *groups: str) -> KeyPair:

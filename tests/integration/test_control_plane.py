@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,8 +23,8 @@ TOLERATION = {"key": "test", "value": "control-plane", "effect": "NoSchedule"}
 @pytest.fixture(scope="module")
 def nodes(control_plane: ControlPlane) -> Iterator[tuple[str, ...]]:
     """Two nodes of 4 A100s, tainted so that no other test's pods come here."""
-    product = {"product": "NVIDIA-A100-SXM4-80GB", "memory_mib": 81920, "count": 4}
-    create_nodes(control_plane.kubeconfig, [gpu_node(n, **product, taints=[TOLERATION]) for n in NODES])
+    a100 = functools.partial(gpu_node, product="NVIDIA-A100-SXM4-80GB", memory_mib=81920, count=4)
+    create_nodes(control_plane.kubeconfig, [a100(name, taints=[TOLERATION]) for name in NODES])
     yield NODES
     control_plane.kubectl("delete", "node", *NODES)
 
