@@ -61,6 +61,8 @@ class LeftOut:
     gpus: int
     """GPUs that are there and not used because of it."""
     product: str | None = None
+    held: int = 0
+    """How many of `gpus` pods hold all the same (pods on a cordoned node run on)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,217 @@
+"""PodView: the few fields of a pod that planning and placement need, projected as pods stream in.
+
+A cluster has tens of thousands of pods and all of them stay in memory, so a view is small (about 1 kB) and
+its strings are interned. Only what somebody reads is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from bowsprit.inventory.wire import NOTHING, label_text, mapping, mappings, text, units
+
+RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
+"""The extended resources that Bowsprit plans."""
+
+MODEL_LABEL = "bowsprit.dev/model"
+
+_KEPT_LABELS = ("bowsprit.dev/", "leaderworkerset.sigs.k8s.io/")
+_MESSAGE_MAX = 256
+
+
+class PodKey(NamedTuple):
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    namespace: str
+    name: str
+    uid: str = ""
+    node: str = ""
+    """The node it is bound to, or else the one that required node affinity pins it to; "" for neither."""
+    bound: bool = False
+    gpus: tuple[tuple[str, int], ...] = ()
+    """(resource, GPUs it asks for), as the scheduler counts them; only resources of RESOURCES."""
+    phase: str = ""
+    """Pending, Running, Succeeded, Failed or Unknown."""
+    reason: str = ""
+    """status.reason, e.g. UnexpectedAdmissionError or Evicted; of a pod that is not scheduled, why not."""
+    message: str = ""
+    """The kubelet's or the scheduler's own words to `reason`, at most 256 characters."""
+    terminating: bool = False
+    gates: tuple[str, ...] = ()
+    """Names of its scheduling gates."""
+    scheduled: bool = False
+    ready: bool = False
+    restarts: int = 0
+    """Over all containers."""
+    owner_uid: str = ""
+    """uid of the controlling owner."""
+    labels: Mapping[str, str] = field(default_factory=lambda: NOTHING, hash=False)
+    """Only those under bowsprit.dev/ and leaderworkerset.sigs.k8s.io/."""
+
+    @property
+    def key(self) -> PodKey:
+        return PodKey(self.namespace, self.name)
+
+    @property
+    def gated(self) -> bool:
+        return bool(self.gates)
+
+    @property
+    def finished(self) -> bool:
+        """Succeeded or Failed: the kubelet has given its GPUs back."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def holds(self) -> bool:
+        """It keeps GPUs of `node` from others: bound there, or pinned there by Bowsprit."""
+        return (
+            bool(self.node and self.gpus) and not self.finished and (self.bound or MODEL_LABEL in self.labels)
+        )
+
+    @property
+    def holder(self) -> str:
+        """`namespace/name` of its ModelDeployment, or of the pod itself when it is not one of ours."""
+        return f"{self.namespace}/{self.labels.get(MODEL_LABEL) or self.name}"
+
+
+def pod_facts(pod: Mapping[str, Any]) -> PodView:
+    """Project a v1 Pod. Never raises: what is missing or of a wrong type reads as empty."""
+    metadata, spec, status = (
+        mapping(pod.get("metadata")),
+        mapping(pod.get("spec")),
+        mapping(pod.get("status")),
+    )
+    bound = text(spec.get("nodeName"))
+    conditions = {entry.get("type"): entry for entry in _keyed(status.get("conditions"))}
+    scheduling = conditions.get("PodScheduled", NOTHING)
+    scheduled = bool(bound) or scheduling.get("status") == "True"
+    words = status if scheduled or status.get("reason") else scheduling
+    message = words.get("message")
+    return PodView(
+        namespace=text(metadata.get("namespace")) or "default",
+        name=text(metadata.get("name")),
+        uid=_plain(metadata.get("uid")),
+        node=bound or _pinned_node(spec),
+        bound=bool(bound),
+        gpus=_gpus(spec),
+        phase=text(status.get("phase")),
+        reason=text(words.get("reason")),
+        message=message[:_MESSAGE_MAX] if isinstance(message, str) else "",
+        terminating=bool(metadata.get("deletionTimestamp")),
+        gates=tuple(text(gate.get("name")) for gate in mappings(spec.get("schedulingGates"))),
+        scheduled=scheduled,
+        ready=conditions.get("Ready", NOTHING).get("status") == "True",
+        restarts=_restarts(status),
+        owner_uid=_owner_uid(metadata),
+        labels=_kept_labels(metadata),
+    )
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _keyed(value: object) -> Sequence[Mapping[str, Any]]:
+    return [entry for entry in mappings(value) if isinstance(entry.get("type"), str)]
+
+
+def _kept_labels(metadata: Mapping[str, Any]) -> Mapping[str, str]:
+    kept = {}
+    for key, value in mapping(metadata.get("labels")).items():
+        if isinstance(key, str) and key.startswith(_KEPT_LABELS):
+            read = label_text(value)
+            if read is not None:
+                kept[text(key)] = read
+    return kept or NOTHING
+
+
+def _owner_uid(metadata: Mapping[str, Any]) -> str:
+    for owner in mappings(metadata.get("ownerReferences")):
+        if owner.get("controller") is True:
+            return text(owner.get("uid"))
+    return ""
+
+
+def _restarts(status: Mapping[str, Any]) -> int:
+    return sum(units(entry.get("restartCount")) or 0 for entry in mappings(status.get("containerStatuses")))
+
+
+def _pinned_node(spec: Mapping[str, Any]) -> str:
+    """The one node that required node affinity allows by metadata.name; terms are alternatives."""
+    affinity = spec.get("affinity")
+    if not affinity:
+        return ""
+    required = mapping(mapping(affinity).get("nodeAffinity")).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    pinned = {_named_node(term) for term in mappings(mapping(required).get("nodeSelectorTerms"))}
+    return pinned.pop() if len(pinned) == 1 else ""
+
+
+def _named_node(term: Mapping[str, Any]) -> str:
+    for wanted in mappings(term.get("matchFields")):
+        values = wanted.get("values")
+        if (
+            wanted.get("key") == "metadata.name"
+            and wanted.get("operator") == "In"
+            and isinstance(values, list)
+        ):
+            return text(values[0]) if len(values) == 1 else ""
+    return ""
+
+
+def _gpus(spec: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """What the scheduler reserves (k8s.io/component-helpers resource.PodRequests).
+
+    Containers run together with the sidecars; an init container runs with the sidecars that stand before
+    it. The pod asks for the larger of both, or for more when pod-level resources say so.
+    """
+    asks = _asks(spec.get("containers"))
+    init = _asks(spec.get("initContainers"))
+    whole = _request(spec)
+    if not (asks or init or whole):
+        return ()
+    found = []
+    for resource in RESOURCES:
+        sidecars = most = 0
+        for always, request in init:
+            if always:
+                sidecars += request.get(resource, 0)
+                most = max(most, sidecars)
+            else:
+                most = max(most, sidecars + request.get(resource, 0))
+        together = sidecars + sum(request.get(resource, 0) for _, request in asks)
+        count = max(most, together, whole.get(resource, 0))
+        if count:
+            found.append((resource, count))
+    return tuple(found)
+
+
+def _asks(containers: object) -> list[tuple[bool, dict[str, int]]]:
+    """(restarts always, GPUs) of the containers that ask for any."""
+    asks = []
+    for container in mappings(containers):
+        request = _request(container)
+        if request:
+            asks.append((container.get("restartPolicy") == "Always", request))
+    return asks
+
+
+def _request(holder: Mapping[str, Any]) -> dict[str, int]:
+    """GPUs in the `resources` of a container or pod; a limit alone is a request too."""
+    resources = holder.get("resources")
+    if not resources or not isinstance(resources, Mapping):
+        return {}
+    requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
+    found = {}
+    for resource in RESOURCES:
+        count = units(requests.get(resource, limits.get(resource)))
+        if count:
+            found[resource] = count
+    return found
