@@ -6,7 +6,6 @@ the user's own may use and Bowsprit's must not, so a `$` in them is doubled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from bowsprit.api import defaults
@@ -17,7 +16,6 @@ from bowsprit.render.canonical import canonical_json
 from bowsprit.render.layouts import layout_data
 from bowsprit.render.model_source import MODEL_MOUNT, ModelSource, model_source
 from bowsprit.render.revision import Revision
-from bowsprit.render.template_rules import review
 
 HOME = "/home/vllm"
 SHARED_MEMORY_VOLUME, HOME_VOLUME, MODEL_VOLUME = "shared-memory", "home", "model"
@@ -42,7 +40,7 @@ port is closed there is nothing left to wait for."""
 
 
 def engine_container(name: str, revision: Revision, layout: Layout, role_args: list[str]) -> dict[str, Any]:
-    """Of a head; `role_args` are the arguments that depend on the rank."""
+    """Of any rank; `role_args` are the arguments that depend on it. The GPUs are added on top (pod.py)."""
     spec = revision.spec
     engine = spec.engine or Engine()
     return {
@@ -51,7 +49,7 @@ def engine_container(name: str, revision: Revision, layout: Layout, role_args: l
         "command": ["vllm", "serve"],
         "args": [*_arguments(name, spec, layout), *role_args, *(engine.args or ())],
         "env": _environment(revision, layout),
-        "resources": _resources(engine, wishes.resource_of(spec), layout),
+        "resources": engine.resources or {},
         "volumeMounts": _mounts(spec),
         "securityContext": CONTAINER_SECURITY,
     }
@@ -180,13 +178,6 @@ def _environment(revision: Revision, layout: Layout) -> list[dict[str, Any]]:
     return [*(variable for variable in env if variable["name"] not in replaced), *given]
 
 
-def _resources(engine: Engine, resource: str, layout: Layout) -> dict[str, Any]:
-    own = engine.resources or {}
-    limits = own.get("limits")
-    gpus = {resource: str(layout.gpus_per_pod)}
-    return {**own, "limits": {**(limits if isinstance(limits, Mapping) else {}), **gpus}}
-
-
 def _mounts(spec: ModelDeploymentSpec) -> list[dict[str, Any]]:
     mounts = [
         {"name": SHARED_MEMORY_VOLUME, "mountPath": "/dev/shm"},
@@ -215,10 +206,6 @@ def volumes(spec: ModelDeploymentSpec) -> list[dict[str, Any]]:
 
 def _has_api_key(spec: ModelDeploymentSpec) -> bool:
     """With a key /v1 answers 401 to a probe, and /health does not ask for it."""
-    variables = list(spec.engine.env or ()) if spec.engine else []
-    accepted, _ = review(spec.template or {})
-    for container in accepted.get("spec", {}).get("containers", ()):
-        if container["name"] == names.ENGINE_CONTAINER:
-            variables += container.get("env", ())
+    variables = (spec.engine.env if spec.engine else None) or ()
     in_env = any(variable.get("name") == "VLLM_API_KEY" for variable in variables)
     return in_env or engine_args.has_flag(wishes.args_of(spec), "--api-key")

@@ -1,48 +1,63 @@
-"""The pod template of one role: what Bowsprit wants, and what the user's template may change merged into
-it."""
+"""The pod template of one role, in three layers: what Bowsprit wants, the user's template on it, and on top
+what has to hold whatever the template says: the labels that Services and Bowsprit select by, the gate, and
+the number of GPUs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.plan.result import Layout
 from bowsprit.render import budgets, engine, labels, names, plugins, wishes
 from bowsprit.render.revision import Revision
 from bowsprit.render.template import merge
-from bowsprit.render.template_rules import review
 
 # The stock vLLM image has this user, in group 0 for writable caches; it also runs as any other uid of group 0
 # (vllm pull request 40275).
-POD_SECURITY: dict[str, Any] = {
+_POD_SECURITY: dict[str, Any] = {
     "runAsNonRoot": True,
     "runAsUser": 2000,
     "runAsGroup": 0,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+_PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 
 def head_template(name: str, revision: Revision, layout: Layout) -> dict[str, Any]:
+    """Of the pod that answers requests: the only one, or rank 0 of a group. `name` is the model's."""
     container = engine.engine_container(name, revision, layout, engine.head_args(layout))
     container |= engine.head_extras(revision.spec, revision.weight_bytes)
-    return _template(name, revision, layout, labels.HEAD, container)
+    pod = merge({"spec": _pod(revision.spec, container)}, revision.spec.template or {})
+    return merge(pod, _must_hold(name, revision, layout, labels.HEAD))
 
 
 def worker_template(name: str, revision: Revision, layout: Layout) -> dict[str, Any]:
+    """Of the other pods of a group."""
     container = engine.engine_container(name, revision, layout, engine.worker_args(layout))
     container |= engine.worker_extras()
-    return _template(name, revision, layout, labels.WORKER, container)
+    pod = merge({"spec": _pod(revision.spec, container)}, _without_http_probes(revision.spec.template or {}))
+    return merge(pod, _must_hold(name, revision, layout, labels.WORKER))
 
 
-def _template(
-    name: str, revision: Revision, layout: Layout, role: str, container: dict[str, Any]
-) -> dict[str, Any]:
-    spec = revision.spec
-    own_labels = {**labels.workload_labels(name, revision.hash, layout), labels.ROLE: role}
+def _must_hold(name: str, revision: Revision, layout: Layout, role: str) -> dict[str, Any]:
+    gpus = {wishes.resource_of(revision.spec): str(layout.gpus_per_pod)}
+    return {
+        "metadata": {"labels": {**labels.workload_labels(name, revision.hash, layout), labels.ROLE: role}},
+        "spec": {
+            "schedulingGates": [{"name": names.PLACEMENT_GATE}],
+            "containers": [
+                {"name": names.ENGINE_CONTAINER, "resources": {"limits": gpus}},
+            ],
+        },
+    }
+
+
+def _pod(spec: ModelDeploymentSpec, container: Mapping[str, Any]) -> dict[str, Any]:
     pod: dict[str, Any] = {
-        "schedulingGates": [{"name": names.PLACEMENT_GATE}],
         "containers": [container],
         "volumes": engine.volumes(spec),
-        "securityContext": POD_SECURITY,
+        "securityContext": _POD_SECURITY,
         "tolerations": wishes.tolerations_of(spec),
         "terminationGracePeriodSeconds": budgets.stopping(spec).grace_seconds,
         "enableServiceLinks": False,
@@ -56,5 +71,19 @@ def _template(
     node_selector = wishes.node_selector_of(spec)
     if node_selector:
         pod["nodeSelector"] = node_selector
-    accepted, _ = review(spec.template or {})
-    return merge({"metadata": {"labels": own_labels}, "spec": pod}, accepted)
+    return pod
+
+
+def _without_http_probes(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A worker serves no HTTP: of the user's probes of the engine only those that run a command apply to
+    it."""
+    pod = template.get("spec") or {}
+    containers = [
+        {
+            key: value
+            for key, value in container.items()
+            if container["name"] != names.ENGINE_CONTAINER or key not in _PROBES or "exec" in (value or {})
+        }
+        for container in pod.get("containers", ())
+    ]
+    return {**template, "spec": {**pod, "containers": containers}} if containers else template

@@ -21,17 +21,16 @@ MERGE_KEYS = {
     "schedulingGates": "name",
     "imagePullSecrets": "name",
     "hostAliases": "ip",
-    "resourceClaims": "name",
 }
 """Lists that are merged, with the key that says which entries are the same (core/v1 patchMergeKey)."""
 
-_UNITED = "tolerations"
 _MERGED_INSIDE = frozenset({"containers", "initContainers"})
+_UNITED = "tolerations"
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
 
 
 def merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `patch` on top; neither is changed."""
+    """`base` with `patch` on top; neither is changed. The patch has to be free of problems()."""
     merged = dict(base)
     if _HANDLERS & patch.keys():
         merged = {key: value for key, value in merged.items() if key not in _HANDLERS or key in patch}
@@ -46,23 +45,17 @@ def merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
 def _merged_value(key: str, base: Any, value: Any) -> Any:
     if isinstance(value, Mapping):
         return merge(base if isinstance(base, Mapping) else {}, value)
-    if isinstance(base, list) and isinstance(value, list):
-        if key == _UNITED:
-            return [*base, *(entry for entry in value if entry not in base)]
-        if key in MERGE_KEYS:
-            return _merged_list(
-                base, value, MERGE_KEYS[key], inside=merge if key in _MERGED_INSIDE else _second
-            )
-    return value
+    if not isinstance(base, list) or not isinstance(value, list):
+        return value
+    if key == _UNITED:
+        return [*base, *(entry for entry in value if entry not in base)]
+    return _merged_list(key, base, value) if key in MERGE_KEYS else value
 
 
-def _merged_list(base: list[Any], patch: list[Any], merge_key: str, inside: Any) -> list[Any]:
+def _merged_list(key: str, base: list[Any], patch: list[Any]) -> list[Any]:
+    merge_key = MERGE_KEYS[key]
     merged = {entry[merge_key]: entry for entry in base}
     for entry in patch:
         name = entry[merge_key]
-        merged[name] = inside(merged[name], entry) if name in merged else entry
+        merged[name] = merge(merged.get(name, {}), entry) if key in _MERGED_INSIDE else entry
     return list(merged.values())
-
-
-def _second(_: Any, entry: Any) -> Any:
-    return entry

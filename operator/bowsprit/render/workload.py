@@ -10,6 +10,7 @@ is promised already: Recreate, or everything unavailable and no surge.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from bowsprit.plan.result import Layout
@@ -36,7 +37,8 @@ def workload(owner: Owner, revision: Revision, layout: Layout, replicas: int) ->
         labels.workload_labels(owner.name, revision.hash, layout),
     )
     metadata["annotations"] = {names.LAYOUT_ANNOTATION: canonical_json(layout_data(layout))}
-    return kind(owner, revision, layout, replicas) | {"metadata": metadata}
+    # A copy, so that callers may add to a manifest without changing the revision that it was made from.
+    return deepcopy(kind(owner, revision, layout, replicas) | {"metadata": metadata})
 
 
 def _deployment(owner: Owner, revision: Revision, layout: Layout, replicas: int) -> dict[str, Any]:
