@@ -1,0 +1,57 @@
+"""What arbitration works on: per model, how many replicas are missing and how each could be cut.
+
+An Ask is a Wish after the layouts have been found; nothing of the model itself is left in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bowsprit.plan.ground import Site
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.layout import Cut
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to place a replica, and what it costs by each level of the objective."""
+
+    site: Site
+    cut: Cut
+    latency: int
+    """Rank among the model's options under MinimizeLatency, 0 the best; always 0 under MinimizeGPUs."""
+
+    @property
+    def serving(self) -> int:
+        """How badly it serves among options of as many GPUs, 0 not at all: the stages where the GPUs are linked
+        (so the largest tensor size in a pod is best), else the tensor ranks (so stages are best)."""
+        return self.cut.pipeline if self.site.linked else self.cut.tensor
+
+    @property
+    def cost(self) -> tuple[int, int, int]:
+        return (self.latency, self.cut.gpus, self.serving)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    key: ModelKey
+    created: str
+    priority: int
+    missing: int
+    has_one: bool
+    """A replica stands or is promised already."""
+    options: tuple[Option, ...]
+    """The cheapest first."""
+
+    @property
+    def order(self) -> tuple[int, str, ModelKey]:
+        """Higher priority, then older, first."""
+        return (-self.priority, self.created, self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A replica's option, and its GPUs by node position, the fullest node first."""
+
+    option: Option
+    nodes: tuple[tuple[int, int], ...]

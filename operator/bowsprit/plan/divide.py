@@ -1,0 +1,45 @@
+"""Which tensor-parallel sizes a model can have: what vLLM checks at start, and what fails only in its workers.
+
+vLLM: config/model.py (heads), model_executor/models/llama.py (KV heads), distributed/utils.py divide().
+"""
+
+from __future__ import annotations
+
+from bowsprit.facts.model import Divisor, ModelFacts
+
+TENSOR_SIZES = (1, 2, 4, 8)
+"""Sizes that the planner chooses from; an explicit size may be any other that divides."""
+LARGEST_TENSOR = 64
+
+
+def tensor_fault(facts: ModelFacts, tensor: int, expert_parallel: bool) -> str | None:
+    """Why this tensor size cannot be, in the config's own numbers; None when it can."""
+    if facts.heads % tensor:
+        return f"{facts.heads} attention heads do not divide by {tensor}"
+    if fault := _kv_fault(facts, tensor):
+        return fault
+    divisors = facts.expert_parallel_divisors if expert_parallel else facts.divisors
+    return next((fault for divisor in divisors if (fault := _divisor_fault(divisor, tensor))), None)
+
+
+def _kv_fault(facts: ModelFacts, tensor: int) -> str | None:
+    if facts.kv_heads == 0 or facts.kv_heads % tensor == 0:
+        return None
+    if facts.kv_heads > tensor or not facts.kv_replicable:
+        return f"{facts.kv_heads} KV heads do not divide by {tensor}"
+    if tensor % facts.kv_heads:
+        return f"{facts.kv_heads} KV heads cannot be repeated evenly over {tensor} ranks"
+    return None
+
+
+def _divisor_fault(divisor: Divisor, tensor: int) -> str | None:
+    if divisor.size % (tensor * divisor.unit) == 0:
+        return None
+    slices = f" in slices of {divisor.unit}" if divisor.unit > 1 else ""
+    return f"{divisor.name} {divisor.size} does not divide by {tensor}{slices}"
+
+
+def nearest_tensor(facts: ModelFacts, tensor: int, expert_parallel: bool) -> int:
+    """The size nearest to `tensor` that can be; the smaller one of two. 1 always can."""
+    sizes = [t for t in range(1, LARGEST_TENSOR + 1) if tensor_fault(facts, t, expert_parallel) is None]
+    return min(sizes or [1], key=lambda size: (abs(size - tensor), size))

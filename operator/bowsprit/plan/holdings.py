@@ -1,0 +1,120 @@
+"""What one model has, keeps and gives up while a plan is made.
+
+GPUs that come back from the model's own old pods are its own first: nobody else is promised them before they
+are really free. GPUs of nodes are taken from there before they are taken from what is free for all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from bowsprit.plan.ask import Placement
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.options import Options
+from bowsprit.plan.result import ReplicaPlan
+from bowsprit.plan.wish import RolloutMode, Wish
+
+
+def gpus_by_node(replicas: Sequence[ReplicaPlan]) -> Counter[str]:
+    held: Counter[str] = Counter()
+    for replica in replicas:
+        for pod in replica.pods:
+            held[pod.node] += pod.gpus
+    return held
+
+
+def by_index(replica: ReplicaPlan) -> int:
+    return replica.index
+
+
+class Holdings:
+    """The state of one wish during a planning pass."""
+
+    def __init__(self, wish: Wish) -> None:
+        self.wish = wish
+        standing = sorted(wish.standing, key=by_index)
+        self.kept: list[ReplicaPlan] = standing[: wish.replicas]
+        self.retire: list[ReplicaPlan] = standing[wish.replicas :]
+        self.outgoing: list[ReplicaPlan] = sorted(wish.outgoing, key=by_index)
+        """Old replicas that go on serving."""
+        self.coming: Counter[str] = gpus_by_node(wish.leaving)
+        """GPUs by node that come back to this model and are not planned for yet."""
+        self.options: Options | None = None
+        self.placements: list[Placement] = []
+        """New replicas."""
+
+    @property
+    def key(self) -> ModelKey:
+        return self.wish.key
+
+    @property
+    def order(self) -> tuple[int, str, ModelKey]:
+        return (-self.wish.priority, self.wish.created, self.wish.key)
+
+    @property
+    def missing(self) -> int:
+        """Replicas that are neither kept nor placed."""
+        return self.wish.replicas - len(self.kept) - len(self.placements)
+
+    def retire_replaced(self) -> None:
+        """Old replicas are not needed beyond what the new ones do not serve yet."""
+        needed = max(0, self.wish.replicas - self.wish.ready)
+        self.give_up(self.outgoing[needed:])
+
+    def give_up(self, replicas: Sequence[ReplicaPlan]) -> None:
+        """Stop old replicas: their GPUs come back to this model."""
+        gone = {id(replica) for replica in replicas}
+        self.outgoing = [replica for replica in self.outgoing if id(replica) not in gone]
+        self.retire.extend(replicas)
+        self.coming.update(gpus_by_node(replicas))
+
+    def keep_promises(self, free: dict[str, int]) -> None:
+        """Keep what was promised while its GPUs are there; `free` is reduced by what is kept."""
+        for replica in sorted(self.wish.promised, key=by_index):
+            if len(self.kept) == self.wish.replicas:
+                return
+            need = gpus_by_node([replica])
+            victims = self._victims(need, free)
+            if victims is not None:
+                self.give_up(victims)
+                self.take(need, free)
+                self.kept.append(replica)
+
+    def _victims(self, need: Mapping[str, int], free: Mapping[str, int]) -> list[ReplicaPlan] | None:
+        """Old replicas that must go for `need`; None when even all of them would not do."""
+
+        def enough(replicas: Sequence[ReplicaPlan]) -> bool:
+            back = gpus_by_node(replicas)
+            return all(
+                node in free and free[node] + self.coming[node] + back[node] >= gpus
+                for node, gpus in need.items()
+            )
+
+        if self.wish.rollout is not RolloutMode.AUTO:
+            return [] if enough([]) else None
+        return fewest(self.outgoing, enough)
+
+    def take(self, need: Mapping[str, int], free: dict[str, int]) -> None:
+        """Plan for GPUs: the model's own that come back first, then free ones."""
+        for node, gpus in need.items():
+            own = min(gpus, self.coming[node])
+            self.coming[node] -= own
+            free[node] -= gpus - own
+
+
+def fewest(
+    replicas: Sequence[ReplicaPlan], enough: Callable[[Sequence[ReplicaPlan]], bool]
+) -> list[ReplicaPlan] | None:
+    """Replicas of which none can be spared for `enough`, the highest indexes first; None when all are too few."""
+    chosen: list[ReplicaPlan] = []
+    rest = list(reversed(replicas))
+    while not enough(chosen):
+        if not rest:
+            return None
+        chosen.append(rest.pop(0))
+    for replica in list(chosen):
+        without = [other for other in chosen if other is not replica]
+        if enough(without):
+            chosen = without
+    return chosen

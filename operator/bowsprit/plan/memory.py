@@ -1,0 +1,184 @@
+"""Bytes of GPU memory that each pipeline stage needs: the bound that most layouts meet first.
+
+The account is vLLM's own (v1/worker/gpu_worker.py, 0.32): weights, KV cache, activations, CUDA graphs and
+buffers share `utilization` of the memory; the CUDA context and NCCL live in the rest. Weights and KV cache
+follow from the model's shape and are exact for the split rules of vLLM; activations, graphs and buffers are
+estimates. All sizes are bytes of one GPU of a stage unless a name says GiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import ceil
+
+from bowsprit.facts.model import KvCache, KvKind, Layer, ModelFacts
+from bowsprit.plan.result import Stage
+from bowsprit.plan.wish import Demand
+
+MIB = 2**20
+GIB = 2**30
+
+BLOCK_TOKENS = 16
+"""Tokens of a KV cache block (vLLM's default block size)."""
+STATE_COPIES = 2
+"""Recurrent state is kept twice while prefix caching is on (mamba_cache_mode "align", the default)."""
+BUFFERS = GIB // 2
+"""Input buffers and attention workspaces."""
+GRAPHS_DENSE = GIB
+GRAPHS_MOE = 2 * GIB
+CONTEXT_ALONE = 6 * GIB // 10
+"""CUDA context of a rank without peers; it is outside of the engine's share."""
+CONTEXT_WITH_PEERS = GIB
+"""CUDA context and NCCL buffers of a rank with peers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What decides the layer split for one tensor size, in bytes per GPU."""
+
+    layers: tuple[float, ...]
+    """Weights and KV cache of each layer."""
+    first: float
+    """Embedding and towers: on the first stage."""
+    last: float
+    """Output head: on the last stage, unless the first one, which has the tied embedding, is the last."""
+    last_alone: float
+    """As `last`, when first and last stage are the same."""
+    other: float
+    """Activations, graphs, buffers: on every stage."""
+
+    def stage(self, start: int, end: int, cumulative: Sequence[float]) -> float:
+        """Bytes of the stage that holds layers start..end-1; `cumulative` are the prefix sums of `layers`."""
+        size = self.other + cumulative[end] - cumulative[start]
+        count = len(self.layers)
+        if start == 0:
+            size += self.first
+        if end == count:
+            size += self.last_alone if start == 0 else self.last
+        return size
+
+    def cumulative(self) -> list[float]:
+        return list(accumulate(self.layers, initial=0.0))
+
+
+def context_length(facts: ModelFacts, demand: Demand) -> int:
+    """Tokens of the longest request: what was asked for, else the model's own limit, else 4,096."""
+    return demand.max_model_len or facts.max_model_len or 4096
+
+
+def capacity(memory_mib: int, demand: Demand) -> float:
+    """The engine's share of one GPU."""
+    return memory_mib * MIB * demand.utilization
+
+
+def context_fits(memory_mib: int, demand: Demand, gpus: int) -> bool:
+    """Whether the CUDA context and NCCL fit beside the engine's share."""
+    outside = memory_mib * MIB * (1 - demand.utilization)
+    return outside >= (CONTEXT_ALONE if gpus == 1 else CONTEXT_WITH_PEERS)
+
+
+def layer_weights(layer: Layer, facts: ModelFacts, tensor: int, expert_parallel: bool) -> float:
+    """A layer's weights on one tensor rank. With expert parallelism the fullest rank counts."""
+    kv_heads = layer.kv.kv_heads or facts.kv_heads or tensor
+    experts = layer.expert_bytes / tensor
+    if expert_parallel and facts.experts:
+        experts = layer.expert_bytes * ceil(facts.experts / tensor) / facts.experts
+    return (
+        layer.sharded_bytes / tensor
+        + layer.kv_projection_bytes / min(tensor, kv_heads)
+        + experts
+        + layer.replicated_bytes
+    )
+
+
+def layer_cache(kv: KvCache, facts: ModelFacts, demand: Demand, tensor: int, pipeline: int) -> float:
+    """KV cache of one layer on one rank for the whole demand (vLLM v1/kv_cache_interface.py).
+
+    Every request has whole blocks; the pool has one null block more. A sliding window keeps its window per
+    request and once the tokens that are in flight through the stages (config/vllm.py).
+    """
+    if kv.kind is KvKind.NONE:
+        return 0.0
+    if kv.kind is KvKind.STATE:
+        return STATE_COPIES * (demand.concurrency + 1) * kv.state_bytes / tensor
+    length = context_length(facts, demand)
+    blocks = demand.concurrency * ceil(length / BLOCK_TOKENS)
+    if kv.kind is KvKind.SLIDING:
+        window = demand.concurrency * (ceil(min(max(kv.window - 1, 1), length) / BLOCK_TOKENS) + 1)
+        blocks = min(
+            blocks + demand.concurrency, window + ceil(demand.max_batched_tokens * pipeline / BLOCK_TOKENS)
+        )
+    if kv.kind is KvKind.MLA:
+        values = kv.latent_values
+    else:
+        values = max(1, kv.kv_heads // tensor) * kv.values_per_head
+    return (blocks + 1) * BLOCK_TOKENS * values * (demand.kv_dtype_bytes or facts.kv_dtype_bytes)
+
+
+def activations(facts: ModelFacts, demand: Demand, tensor: int) -> float:
+    """Peak of a profiling step, an estimate: hidden states, MLP and attention of all batched tokens, or the
+    sampler's logits, whichever is more."""
+    sequences = min(demand.max_sequences, demand.max_batched_tokens)
+    tokens = min(demand.max_batched_tokens, sequences * context_length(facts, demand))
+    mlp_ranks = 1 if demand.expert_parallel and facts.experts else tensor
+    attention = (facts.heads + 2 * facts.kv_heads) * facts.head_dim / tensor
+    width = 4 * facts.hidden_size + 3 * facts.intermediate_size / mlp_ranks + attention
+    return 1.2 * max(facts.dtype_bytes * tokens * width, 10.0 * sequences * facts.vocab_size)
+
+
+def other(facts: ModelFacts, demand: Demand, tensor: int) -> float:
+    """Activations, CUDA graphs and buffers of a rank."""
+    graphs = 0 if demand.eager else GRAPHS_MOE if facts.experts else GRAPHS_DENSE
+    return activations(facts, demand, tensor) + graphs + BUFFERS
+
+
+def costs(facts: ModelFacts, demand: Demand, tensor: int, pipeline: int) -> Costs:
+    """Everything that a stage is made of, for one tensor size.
+
+    Offloaded weights are taken off the layers evenly: each of the `pipeline` stages keeps cpu_offload_gib of
+    its weights in host memory.
+    """
+    weights = [layer_weights(layer, facts, tensor, demand.expert_parallel) for layer in facts.layers]
+    total = sum(weights)
+    kept = max(0.0, 1 - demand.cpu_offload_gib * GIB * pipeline / total) if total else 1.0
+    caches = {
+        kv: layer_cache(kv, facts, demand, tensor, pipeline) for kv in {layer.kv for layer in facts.layers}
+    }
+    embedding = facts.embedding_bytes / tensor
+    head = facts.head_bytes / tensor
+    return Costs(
+        layers=tuple(w * kept + caches[layer.kv] for w, layer in zip(weights, facts.layers, strict=True)),
+        first=embedding + facts.extra_bytes,
+        last=embedding if facts.tied else head,
+        last_alone=0.0 if facts.tied else head,
+        other=other(facts, demand, tensor),
+    )
+
+
+def stages(
+    facts: ModelFacts, demand: Demand, tensor: int, partition: Sequence[int], memory_mib: int
+) -> tuple[Stage, ...]:
+    """The budget of every stage of a partition, in GiB, for status and for people."""
+    pipeline = len(partition)
+    cost = costs(facts, demand, tensor, pipeline)
+    cumulative = cost.cumulative()
+    cache = [layer_cache(layer.kv, facts, demand, tensor, pipeline) for layer in facts.layers]
+    answer = []
+    start = 0
+    for count in partition:
+        end = start + count
+        size = cost.stage(start, end, cumulative)
+        kv = sum(cache[start:end])
+        answer.append(
+            Stage(
+                layers=count,
+                weights_gib=round((size - kv - cost.other) / GIB, 3),
+                kv_gib=round(kv / GIB, 3),
+                other_gib=round(cost.other / GIB, 3),
+                capacity_gib=round(capacity(memory_mib, demand) / GIB, 3),
+            )
+        )
+        start = end
+    return tuple(answer)

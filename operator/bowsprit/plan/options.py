@@ -1,0 +1,68 @@
+"""From a wish to its options: every layout on every GPU type that it may use, the cheapest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bowsprit.plan.ask import Option
+from bowsprit.plan.ground import Site
+from bowsprit.plan.layout import Bound, Candidates, Cut, Field, Shape, candidates, measured_candidates
+from bowsprit.plan.wish import Objective, Wish
+
+
+@dataclass(frozen=True, slots=True)
+class SiteBound:
+    """Why a tensor size gives no layout on a GPU type."""
+
+    site: Site
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    sites: tuple[Site, ...]
+    options: tuple[Option, ...]
+    bounds: tuple[SiteBound, ...]
+
+
+def options_of(wish: Wish, sites: tuple[Site, ...]) -> Options:
+    found: list[tuple[Site, Cut]] = []
+    bounds: list[SiteBound] = []
+    for site in sites:
+        result = candidates_of(wish, site)
+        bounds.extend(SiteBound(site, bound) for bound in result.bounds)
+        for cut in result.cuts:
+            if cut.pod_gpus <= site.largest:
+                found.append((site, cut))
+            else:
+                text = f"a pod of {cut.pod_gpus} GPUs is more than a node has: the largest has {site.largest}"
+                field = Field.GPUS_PER_POD if wish.explicit.gpus_per_pod else Field.TENSOR
+                bounds.append(SiteBound(site, Bound(cut.tensor, field, text)))
+    return Options(sites, _ranked(found, wish.objective), tuple(bounds))
+
+
+def candidates_of(wish: Wish, site: Site) -> Candidates:
+    if wish.measured is not None:
+        return measured_candidates(wish.measured.get(site.product, ()), wish.facts, wish.explicit)
+    if wish.facts is None:
+        raise ValueError(f"{wish.key}: a wish needs facts or a measured table")
+    shape = Shape(wish.facts.digest, wish.facts)
+    return candidates(shape, wish.demand, wish.explicit, site.memory_mib)
+
+
+def _ranked(found: Iterable[tuple[Site, Cut]], objective: Objective) -> tuple[Option, ...]:
+    """The cheapest first. MinimizeLatency prefers the fewest nodes, then the fewest stages (so one pod, where
+    it fits), then the largest tensor size, whatever it costs in GPUs."""
+    pairs = list(found)
+    if objective is Objective.MINIMIZE_LATENCY:
+        keys = sorted({_latency_key(site, cut) for site, cut in pairs})
+        ranks = {key: rank for rank, key in enumerate(keys)}
+        options = [Option(site, cut, ranks[_latency_key(site, cut)]) for site, cut in pairs]
+    else:
+        options = [Option(site, cut, 0) for site, cut in pairs]
+    return tuple(sorted(options, key=lambda option: (option.cost, option.site.product, option.cut.tensor)))
+
+
+def _latency_key(site: Site, cut: Cut) -> tuple[int, int, int]:
+    return (-(-cut.gpus // site.largest), cut.pipeline, -cut.tensor)

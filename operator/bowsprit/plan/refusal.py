@@ -1,0 +1,268 @@
+"""Why replicas are not placed: numbers first, then the words that are made of them.
+
+The order of the questions is the order in which a user can do something about the answer: are there nodes at
+all, is the layout that was asked for possible, does any layout fit, and only then, are enough GPUs free.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bowsprit.api.reasons import Reason
+from bowsprit.plan.ask import Option
+from bowsprit.plan.fleet import Fleet, GpuNode
+from bowsprit.plan.ground import Site, Stock, tolerated
+from bowsprit.plan.holdings import Holdings
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.options import Options, SiteBound, options_of
+from bowsprit.plan.result import Refusal
+from bowsprit.plan.wish import Accelerator, ExplicitLayout, RolloutMode, Wish
+from bowsprit.plan.words import count, listed, short
+
+
+@dataclass(frozen=True, slots=True)
+class Scarcity:
+    """What is left after the pass, and who has the rest."""
+
+    fleet: Fleet
+    stock: Stock
+    placed_now: Mapping[tuple[ModelKey, str], int]
+
+    def holders(self, product: str, but: ModelKey) -> str:
+        """Who holds GPUs of the type, those of this pass included, the largest first."""
+        held: Counter[str] = Counter()
+        for holder in self.fleet.holders:
+            if holder.product == product:
+                held[holder.who] += holder.gpus
+        for (key, placed), gpus in self.placed_now.items():
+            if placed == product:
+                held[str(key)] += gpus
+        del held[str(but)]
+        order = sorted(held.items(), key=lambda pair: (-pair[1], pair[0]))
+        return listed(f"{who} holds {gpus}" for who, gpus in order if gpus > 0)
+
+    def left_out(self, products: Sequence[str]) -> str:
+        """Nodes that planning may not use now, of these types or of an unknown one."""
+        nodes = [
+            f"{out.node} ({out.reason}, {count(out.gpus, 'GPU')})"
+            for out in sorted(self.fleet.left_out, key=lambda out: (-out.gpus, out.node))
+            if out.gpus and (out.product is None or not products or out.product in products)
+        ]
+        return listed(nodes)
+
+
+def refuse(model: Holdings, scarcity: Scarcity) -> Refusal:
+    """Why `model.missing` replicas have no place."""
+    options = model.options
+    assert options is not None, "options are sought before anything is refused"
+    wish = model.wish
+    if not options.sites:
+        return _no_nodes(wish, scarcity)
+    if not options.options:
+        return _no_layout(wish, options)
+    return _no_room(model, options, scarcity)
+
+
+# ---- nothing to choose from --------------------------------------------------------------------------------------
+
+
+def _no_nodes(wish: Wish, scarcity: Scarcity) -> Refusal:
+    accelerator = wish.accelerator
+    causes = Counter(_cause(accelerator, node) for node in scarcity.fleet.nodes)
+    seen = listed(f"{count(number, 'node')}: {cause}" for cause, number in sorted(causes.items()))
+    out = scarcity.left_out(accelerator.products)
+    message = f"No node with {accelerator.resource} may serve this model. " + _sentence(
+        seen or "the cluster has no GPU node that can be used"
+    )
+    if out:
+        message += _sentence(f" Left out: {out}")
+    message += " Change spec.accelerator, or add such a node; the model is planned as soon as one is there."
+    return Refusal(Reason.NO_MATCHING_NODES, message, product=next(iter(accelerator.products), None))
+
+
+def _cause(accelerator: Accelerator, node: GpuNode) -> str:
+    if node.resource != accelerator.resource:
+        return f"offers {node.resource}"
+    if accelerator.products and node.product not in accelerator.products:
+        return f"{node.product} is not among products {', '.join(accelerator.products)}"
+    for key, value in accelerator.node_selector:
+        if node.labels.get(key) != value:
+            return f"label {key} is {node.labels.get(key, 'absent')}, nodeSelector asks for {value}"
+    taint = next(t for t in node.taints if not tolerated(t, accelerator.tolerations))
+    return f"taint {taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect} is not tolerated"
+
+
+def _no_layout(wish: Wish, options: Options) -> Refusal:
+    product = options.sites[0].product
+    if wish.explicit != ExplicitLayout() and options.bounds:
+        nearest = _nearest(wish, options)
+        first = options.bounds[0]
+        message = f"{first.bound.field}: {first.bound.text} on {short(first.site.product)}."
+        if nearest is not None:
+            cut = nearest.cut
+            message += (
+                f" The nearest that works: tensor {cut.tensor}, pipeline {cut.pipeline}"
+                f" ({count(cut.gpus, 'GPU')} of {short(nearest.site.product)})."
+            )
+            return Refusal(
+                Reason.LAYOUT_REFUSED, message, cut.gpus, product=nearest.site.product, waits=False
+            )
+    bounds = listed((_bound(each) for each in _distinct(options.bounds)), shown=4)
+    message = f"No layout holds the model: {bounds or 'the measured table has no row for ' + product}."
+    message += " Ask for a shorter maxModelLen or less concurrency, quantise the model, or use larger GPUs."
+    return Refusal(Reason.DOES_NOT_FIT, message, product=product, waits=False)
+
+
+def _bound(each: SiteBound) -> str:
+    return f"on {short(each.site.product)} ({each.site.memory_mib / 1024:.1f} GiB), tp={each.bound.tensor}: {each.bound.text}"
+
+
+def _distinct(bounds: Sequence[SiteBound]) -> list[SiteBound]:
+    return list({(each.site.product, each.bound.text): each for each in bounds}.values())
+
+
+def _nearest(wish: Wish, options: Options) -> Option | None:
+    """The layout nearest to what was asked for, with as much of it kept as works."""
+    asked = wish.explicit
+    for loosened in (
+        ExplicitLayout(tensor=asked.tensor, pipeline=asked.pipeline, layer_partition=asked.layer_partition),
+        ExplicitLayout(tensor=asked.tensor, pipeline=asked.pipeline),
+        ExplicitLayout(tensor=asked.tensor),
+        ExplicitLayout(pipeline=asked.pipeline),
+        ExplicitLayout(),
+    ):
+        found = options_of(wish_with(wish, loosened), options.sites).options
+        if found:
+            tensor = asked.tensor or 1
+            return min(
+                found, key=lambda option: (abs(option.cut.tensor - tensor), option.cost, option.site.product)
+            )
+    return None
+
+
+def wish_with(wish: Wish, explicit: ExplicitLayout) -> Wish:
+    return Wish(
+        key=wish.key,
+        created=wish.created,
+        replicas=wish.replicas,
+        facts=wish.facts,
+        demand=wish.demand,
+        explicit=explicit,
+        accelerator=wish.accelerator,
+        measured=wish.measured,
+    )
+
+
+# ---- not enough GPUs ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Shortage:
+    option: Option
+    replicas: int
+    free: int
+    """Free GPUs of the site."""
+    largest: int
+    """The largest free piece."""
+    short: int
+    """GPUs that must come free."""
+
+    @property
+    def wanted(self) -> int:
+        return self.option.cut.gpus * self.replicas
+
+    @property
+    def fragmented(self) -> bool:
+        return self.free >= self.wanted
+
+
+def _shortage(option: Option, replicas: int, stock: Stock) -> _Shortage:
+    sizes = stock.sizes(option.site.kinds)
+    pod = option.cut.pod_gpus
+    pods = option.cut.pods * replicas - sum(free // pod * number for free, number in sizes.items())
+    short_by = 0
+    gaps = Counter({pod - free % pod: 0 for free in sizes})
+    for free, number in sizes.items():
+        if free % pod and free // pod * pod + pod <= option.site.largest:
+            gaps[pod - free % pod] += number
+    for gap, number in sorted(gaps.items()):
+        filled = min(max(pods, 0), number)
+        short_by += gap * filled
+        pods -= filled
+    short_by += pod * max(pods, 0)
+    return _Shortage(
+        option=option,
+        replicas=replicas,
+        free=sum(free * number for free, number in sizes.items()),
+        largest=max(sizes, default=0),
+        short=short_by,
+    )
+
+
+def _no_room(model: Holdings, options: Options, scarcity: Scarcity) -> Refusal:
+    shortages = [_shortage(option, model.missing, scarcity.stock) for option in options.options]
+    nearest = min(shortages, key=lambda each: (each.short, each.option.cost, each.option.site.product))
+    site = nearest.option.site
+    message = _placed(model) + (_pieces(nearest) if nearest.fragmented else _missing(nearest))
+    if held := scarcity.holders(site.product, model.key):
+        message += f" The others: {held}."
+    if out := scarcity.left_out([site.product]):
+        message += f" Left out: {out}."
+    message += _too_large(nearest) + _rollout(model)
+    return Refusal(
+        reason=Reason.FRAGMENTED if nearest.fragmented else Reason.INSUFFICIENT_GPUS,
+        message=message,
+        gpus_wanted=nearest.wanted,
+        gpus_short=nearest.short,
+        product=site.product,
+    )
+
+
+def _placed(model: Holdings) -> str:
+    placed = model.wish.replicas - model.missing
+    return f"{placed} of {count(model.wish.replicas, 'replica')} placed. " if placed else ""
+
+
+def _needs(shortage: _Shortage) -> str:
+    cut = shortage.option.cut
+    each = f"tp={cut.tensor}, pp={cut.pipeline}: {count(cut.gpus, 'GPU')} of {short(shortage.option.site.product)}"
+    if shortage.replicas == 1:
+        return f"One more replica takes {each}"
+    return f"{shortage.replicas} more replicas take {each} each, {shortage.wanted} in all"
+
+
+def _missing(shortage: _Shortage) -> str:
+    return f"{_needs(shortage)}; {shortage.free} free, {shortage.short} short."
+
+
+def _pieces(shortage: _Shortage) -> str:
+    pod = shortage.option.cut.pod_gpus
+    where = (
+        f"{count(shortage.option.cut.pods, 'pod')} a replica, each" if shortage.option.cut.pods > 1 else "it"
+    )
+    return (
+        f"{_needs(shortage)}; {shortage.free} are free, but {where} needs {pod} free GPUs on one node; "
+        f"the largest free piece is {shortage.largest}, {shortage.short} more must come free in the right place."
+    )
+
+
+def _too_large(shortage: _Shortage) -> str:
+    total = shortage.option.site.total
+    if shortage.wanted <= total:
+        return ""
+    return f" The cluster has only {total} such GPUs that may be used: add nodes, or ask for less."
+
+
+def _rollout(model: Holdings) -> str:
+    if not model.outgoing:
+        return ""
+    held = sum(replica.layout.gpus for replica in model.outgoing)
+    if model.wish.rollout is RolloutMode.SURGE:
+        return f" Rollout mode Surge waits for GPUs beside the old replicas, which hold {held}; Auto would use theirs."
+    return f" The old replicas go on serving on {count(held, 'GPU')}."
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
