@@ -22,3 +22,19 @@ REPLICAS = 1
 PRIORITY = 0
 ROLLOUT_MODE = "Auto"
 REVISION_HISTORY_LIMIT = 10
+
+BY_FIELD: dict[str, str | int | float] = {
+    "accelerator.resource": ACCELERATOR_RESOURCE,
+    "capacity.concurrency": CONCURRENCY,
+    "capacity.gpuMemoryUtilization": GPU_MEMORY_UTILIZATION,
+    "capacity.kvCacheDtype": KV_CACHE_DTYPE,
+    "capacity.objective": OBJECTIVE,
+    "engine.image": ENGINE_IMAGE,
+    "engine.sharedMemory": SHARED_MEMORY,
+    "plugins[].path": PLUGIN_PATH,
+    "priority": PRIORITY,
+    "replicas": REPLICAS,
+    "rollout.mode": ROLLOUT_MODE,
+    "rollout.revisionHistoryLimit": REVISION_HISTORY_LIMIT,
+}
+"""By path within spec, for the reference page."""
