@@ -1,0 +1,154 @@
+"""What this process knows of the cluster, and what has changed since the last pass.
+
+Caches feed it, whichever way their objects came (kopf's handlers or list-watches). It keeps the few indexes
+that planning needs and turns changes into keys on the work queue; it decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from bowsprit.cluster.cache import Cache, ObjectKey
+from bowsprit.cluster.resources import CHILDREN, Resource
+from bowsprit.controller.children import Child, project
+from bowsprit.controller.frame import Declared, declared_of
+from bowsprit.controller.queue import WorkQueue
+from bowsprit.inventory.ledger import GpuLedger
+from bowsprit.inventory.nodes import NodeView, node_facts
+from bowsprit.inventory.pods import MODEL_LABEL, PodView, pod_facts
+from bowsprit.inventory.products import ProductTable
+from bowsprit.plan.key import ModelKey
+
+FLEET = ModelKey("", "")
+"""The key for changes that concern all models: nodes, and pods of others."""
+
+View = TypeVar("View")
+
+
+class Book:
+    def __init__(self, queue: WorkQueue[ModelKey], products: ProductTable) -> None:
+        self._queue = queue
+        self.ledger = GpuLedger(products)
+        self.lws_installed = False
+        self.models: Cache[Declared] = Cache(self._declared, self._model_changed)
+        self.nodes: Cache[NodeView] = Cache(node_facts, self._node_changed)
+        self.pods: Cache[PodView] = Cache(_relevant_pod, self._pod_changed)
+        self.children: dict[Resource, Cache[Child]] = {
+            resource: Cache(project, self._child_changed) for resource in CHILDREN
+        }
+        self.config_maps: Cache[str] = Cache(_resource_version, self._config_map_changed)
+        self._pods_of: dict[ModelKey, dict[ObjectKey, PodView]] = defaultdict(dict)
+        self._children_of: dict[ModelKey, dict[tuple[str, str], Child]] = defaultdict(dict)
+        self._users_of: dict[ObjectKey, set[ModelKey]] = defaultdict(set)
+
+    @property
+    def synced(self) -> bool:
+        """Every cache has been filled by a full list at least once."""
+        caches: tuple[Cache[Any], ...] = (
+            self.models,
+            self.nodes,
+            self.pods,
+            self.config_maps,
+            *self.children.values(),
+        )
+        return all(cache.synced for cache in caches)
+
+    def pods_of(self, key: ModelKey) -> tuple[PodView, ...]:
+        return tuple(self._pods_of.get(key, {}).values())
+
+    def children_of(self, key: ModelKey) -> tuple[Child, ...]:
+        return tuple(self._children_of.get(key, {}).values())
+
+    def child(self, resource: Resource, namespace: str, name: str) -> Child | None:
+        return self.children[resource].get(ObjectKey(namespace, name))
+
+    def node(self, name: str) -> NodeView | None:
+        return self.nodes.get(ObjectKey("", name))
+
+    def models_on(self, node: str) -> set[ModelKey]:
+        """Models with pods on a node. Looks at all pods: nodes come and go seldom."""
+        return {key for key, pods in self._pods_of.items() if any(pod.node == node for pod in pods.values())}
+
+    def set_lws_installed(self, installed: bool) -> None:
+        if installed != self.lws_installed:
+            self.lws_installed = installed
+            self._add_all(declared.key for declared in self.models)
+
+    def _declared(self, obj: Mapping[str, Any]) -> Declared | None:
+        """Parses a ModelDeployment once per generation: most of its updates are our own status."""
+        meta = obj["metadata"]
+        known = self.models.get(ObjectKey(meta["namespace"], meta["name"]))
+        if known and known.uid == meta["uid"] and known.generation == meta.get("generation", 0):
+            status = obj.get("status") or {}
+            return replace(known, status=status, terminating="deletionTimestamp" in meta)
+        return declared_of(obj)
+
+    def _model_changed(self, key: ObjectKey, before: Declared | None, after: Declared | None) -> None:
+        for declared, register in ((before, set.discard), (after, set.add)):
+            source = config_map_of(declared)
+            if source and declared:
+                register(self._users_of[source], declared.key)
+        only_status = before and after and replace(before, status={}) == replace(after, status={})
+        if not only_status:
+            self._queue.add(ModelKey(*key))
+
+    def _node_changed(self, key: ObjectKey, before: NodeView | None, after: NodeView | None) -> None:
+        if after is None:
+            self.ledger.remove_node(key.name)
+        else:
+            self.ledger.upsert_node(after)
+        self._queue.add(FLEET)
+        if before is not None:
+            self._add_all(self.models_on(key.name))
+
+    def _pod_changed(self, key: ObjectKey, before: PodView | None, after: PodView | None) -> None:
+        if after is None:
+            self.ledger.remove_pod(*key)
+        else:
+            self.ledger.upsert_pod(after)
+        if before is not None and (model := _model_of(before)) != FLEET:
+            self._pods_of[model].pop(key, None)
+        if after is not None and (model := _model_of(after)) != FLEET:
+            self._pods_of[model][key] = after
+        self._add_all(_model_of(pod) for pod in (before, after) if pod is not None)
+
+    def _child_changed(self, key: ObjectKey, before: Child | None, after: Child | None) -> None:
+        for child in (before, after):
+            if child is not None:
+                self._children_of[child.key].pop((child.kind, child.name), None)
+                self._queue.add(child.key)
+        if after is not None:
+            self._children_of[after.key][after.kind, after.name] = after
+
+    def _config_map_changed(self, key: ObjectKey, before: str | None, after: str | None) -> None:
+        self._add_all(self._users_of.get(key, ()))
+
+    def _add_all(self, keys: Iterable[ModelKey]) -> None:
+        for key in tuple(keys):
+            self._queue.add(key)
+
+
+def config_map_of(declared: Declared | None) -> ObjectKey | None:
+    """The ConfigMap that a model takes its config.json from."""
+    if declared is None or declared.deployment is None or declared.deployment.spec.model.config is None:
+        return None
+    return ObjectKey(declared.key.namespace, declared.deployment.spec.model.config.config_map_ref.name)
+
+
+def _relevant_pod(obj: Mapping[str, Any]) -> PodView | None:
+    """Pods that hold GPUs or are ours; the others are not kept at all."""
+    pod = pod_facts(obj)
+    return pod if pod.gpus or MODEL_LABEL in pod.labels else None
+
+
+def _model_of(pod: PodView) -> ModelKey:
+    """The model that a pod serves; FLEET for a pod of somebody else."""
+    model = pod.labels.get(MODEL_LABEL)
+    return ModelKey(pod.namespace, model) if model else FLEET
+
+
+def _resource_version(obj: Mapping[str, Any]) -> str:
+    return str(obj["metadata"]["resourceVersion"])

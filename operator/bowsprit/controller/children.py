@@ -1,0 +1,111 @@
+"""The objects that a ModelDeployment owns, projected to what reconciling needs.
+
+A child is left alone while two things hold: it carries the hash of what would be applied now, and its content
+is what our own write left behind. So repeated passes write nothing, and a child that somebody edited is put
+right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bowsprit.cluster.client import FIELD_MANAGER
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.result import Layout
+from bowsprit.render import labels, workload
+from bowsprit.render.revision import Revision, from_controller_revision
+
+RENDERED = "bowsprit.dev/rendered"
+"""Annotation: hash of the manifest that was applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    owner: str
+    """uid of the ModelDeployment."""
+    model: str
+    revision: str
+    rendered: str
+    content: str
+    """Hash of what it says now (spec or data, and labels), whoever wrote it."""
+    foreign: bool
+    """Somebody else owns a part of its content."""
+    replicas: int
+    layout: Layout | None
+    """Of a workload; None for other kinds, and for a workload whose layout cannot be read any more."""
+    stored: Revision | None
+    """Of a ControllerRevision that can be read."""
+    terminating: bool
+
+    @property
+    def key(self) -> ModelKey:
+        return ModelKey(self.namespace, self.model)
+
+
+def project(obj: Mapping[str, Any]) -> Child | None:
+    """A Child, or None for an object that no ModelDeployment controls."""
+    meta = obj["metadata"]
+    owner = next(
+        (ref for ref in meta.get("ownerReferences") or () if ref.get("kind") == "ModelDeployment"), None
+    )
+    if owner is None:
+        return None
+    marks = meta.get("labels") or {}
+    is_workload = obj["kind"] in WORKLOADS
+    return Child(
+        kind=obj["kind"],
+        namespace=meta["namespace"],
+        name=meta["name"],
+        uid=meta["uid"],
+        owner=owner.get("uid", ""),
+        model=owner.get("name", ""),
+        revision=marks.get(labels.REVISION, ""),
+        rendered=(meta.get("annotations") or {}).get(RENDERED, ""),
+        content=digest([obj.get("spec"), obj.get("data"), marks]),
+        foreign=any(_foreign(entry) for entry in meta.get("managedFields") or ()),
+        replicas=int(obj["spec"].get("replicas", 1)) if is_workload else 0,
+        layout=workload.layout_of(obj) if is_workload else None,
+        stored=from_controller_revision(obj) if obj["kind"] == "ControllerRevision" else None,
+        terminating="deletionTimestamp" in meta,
+    )
+
+
+WORKLOADS = ("Deployment", "LeaderWorkerSet")
+
+
+def digest(value: Any) -> str:
+    """Hash of plain data, independent of key order."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def stamped(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest with the hash of itself in its annotations."""
+    meta = manifest["metadata"]
+    annotations = {**(meta.get("annotations") or {}), RENDERED: digest(manifest)}
+    return {**manifest, "metadata": {**meta, "annotations": annotations}}
+
+
+def is_current(child: Child | None, manifest: Mapping[str, Any], written: str | None) -> bool:
+    """True when applying the stamped manifest would change nothing.
+
+    `written`: the content that our last apply left behind; None when this process has not written it yet, and
+    then the child is believed if nobody else owns a part of it.
+    """
+    if child is None or child.rendered != manifest["metadata"]["annotations"][RENDERED]:
+        return False
+    return not child.foreign if written is None else child.content == written
+
+
+def _foreign(entry: Mapping[str, Any]) -> bool:
+    fields = entry.get("fieldsV1") or {}
+    ours = entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply"
+    return not ours and entry.get("subresource") != "status" and bool({"f:spec", "f:data"} & fields.keys())

@@ -1,0 +1,167 @@
+"""One ModelDeployment with everything that belongs to it, at one instant.
+
+A Frame is gathered once, frozen, and then only read: the planner's wish, the steps to take and the status all
+follow from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from bowsprit.api.v1alpha1 import ModelDeployment
+from bowsprit.controller.children import WORKLOADS, Child
+from bowsprit.controller.groups import Group, groups_of
+from bowsprit.controller.replicas import Replicas, match
+from bowsprit.facts.model import FactsError, ModelFacts
+from bowsprit.inventory.pods import PodView
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.result import ReplicaPlan
+from bowsprit.plan.wish import Wish
+from bowsprit.render.owner import Owner
+from bowsprit.render.problems import problems
+from bowsprit.render.revision import Revision, target_revision
+from bowsprit.render.wishes import wish_of
+from bowsprit.status.replicas import RecordedReplica
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A ModelDeployment as the user wrote it, read once per version."""
+
+    key: ModelKey
+    uid: str
+    generation: int
+    deployment: ModelDeployment | None
+    """None when it cannot be read as v1alpha1."""
+    faults: tuple[str, ...]
+    """What is wrong with it, each as `field: problem and cure`."""
+    status: Mapping[str, Any]
+    """As last written."""
+    terminating: bool
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.key.name, self.key.namespace, self.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    declared: Declared
+    facts: ModelFacts | FactsError | None
+    children: tuple[Child, ...]
+    groups: tuple[Group, ...]
+    replicas: Replicas
+    target: Revision | None
+    """None while the spec or the facts cannot be read: then what runs is left alone."""
+
+    @property
+    def key(self) -> ModelKey:
+        return self.declared.key
+
+    @property
+    def suspended(self) -> bool:
+        return self.declared.deployment is not None and bool(self.declared.deployment.spec.suspend)
+
+    @property
+    def ready(self) -> int:
+        """Replicas of the target revision that serve."""
+        return sum(group.ready for group, _ in self.replicas.standing)
+
+    @property
+    def serving(self) -> str | None:
+        """The revision that requests go to: the one with most ready replicas, the newer one when equal.
+
+        While none is ready, it stays what it was.
+        """
+        target = self.target.hash if self.target else None
+        ready = Counter(group.workload.revision for group in self.groups if group.ready)
+        if ready:
+            return max(ready, key=lambda revision: (ready[revision], revision == target, revision))
+        before = (self.declared.status.get("revisions") or {}).get("serving")
+        still_there = any(group.workload.revision == before for group in self.groups)
+        return before if still_there else target
+
+
+def declared_of(obj: Mapping[str, Any]) -> Declared:
+    """Reads a ModelDeployment; whatever is wrong with it becomes `faults`.
+
+    The rules of the CRD are not asked again: the API server has applied them; what it cannot see is asked here.
+    """
+    meta = obj["metadata"]
+    faults: tuple[str, ...] = ()
+    deployment = None
+    try:
+        deployment = ModelDeployment.model_validate(obj)
+    except ValidationError as error:
+        faults = tuple(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+    if deployment is not None:
+        faults = problems(deployment.spec)
+    return Declared(
+        key=ModelKey(meta["namespace"], meta["name"]),
+        uid=meta["uid"],
+        generation=int(meta.get("generation", 0)),
+        deployment=None if faults else deployment,
+        faults=faults,
+        status=obj.get("status") or {},
+        terminating="deletionTimestamp" in meta,
+    )
+
+
+def frame_of(
+    declared: Declared,
+    facts: ModelFacts | FactsError | None,
+    children: Iterable[Child],
+    pods: Iterable[PodView],
+    is_broken: Callable[[PodView], bool],
+    recorded: Iterable[RecordedReplica],
+) -> Frame:
+    """Gathers what belongs to a model. Children of an earlier object of the same name are not its own."""
+    own = tuple(child for child in children if child.owner == declared.uid and not child.terminating)
+    workloads = [child for child in own if child.kind in WORKLOADS]
+    groups = groups_of(workloads, pods, is_broken)
+    target = _target(declared, facts, own)
+    replicas = match(groups, recorded, target.hash if target else None)
+    return Frame(declared, facts, own, groups, replicas, target)
+
+
+def wish_from(frame: Frame) -> Wish | None:
+    """What the model asks of the planner; None when it cannot ask, and then what runs is left alone."""
+    deployment = frame.declared.deployment
+    if deployment is None or (frame.target is None and not frame.suspended):
+        return None
+    replicas = frame.replicas
+    facts = frame.facts if isinstance(frame.facts, ModelFacts) else None
+    partly = tuple(_held(group, plan) for group, plan in replicas.partial)
+    return replace(
+        wish_of(deployment, facts),
+        standing=tuple(plan for _, plan in replicas.standing),
+        promised=replicas.promised,
+        outgoing=tuple(plan for _, plan in replicas.outgoing),
+        leaving=tuple(plan for _, plan in replicas.leaving) + partly,
+        ready=frame.ready,
+    )
+
+
+def _target(
+    declared: Declared, facts: ModelFacts | FactsError | None, own: Iterable[Child]
+) -> Revision | None:
+    if declared.deployment is None or not isinstance(facts, ModelFacts):
+        return None
+    known = [child.stored for child in own if child.stored is not None]
+    return target_revision(declared.deployment.spec, facts, declared.key.name, known)
+
+
+def _held(group: Group, promise: ReplicaPlan) -> ReplicaPlan:
+    """The part of a promise that is taken up already, so that the planner counts it for this model."""
+    have = Counter(group.nodes)
+    pods = []
+    for pod in promise.pods:
+        if have[pod.node] > 0:
+            have[pod.node] -= 1
+            pods.append(pod)
+    return replace(promise, pods=tuple(pods))

@@ -1,0 +1,120 @@
+"""Which replicas exist: the pods of one model's workloads, sorted into groups.
+
+A group is the pods of one replica: one pod of a Deployment, or one group of a LeaderWorkerSet. What a group is
+good for follows from its pods alone, so a killed operator finds everything again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bowsprit.controller.children import Child
+from bowsprit.inventory.pods import PodView
+from bowsprit.plan.result import Layout
+from bowsprit.render.names import PLACEMENT_GATE
+
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
+LWS_RANK = "leaderworkerset.sigs.k8s.io/worker-index"
+
+
+class State(StrEnum):
+    WAITING = "waiting"
+    """Pods without a node; some may still have to be created."""
+    PARTIAL = "partial"
+    """Some pods have their node and some do not: the operator was killed between two pins."""
+    STANDING = "standing"
+    """Every pod has its node."""
+    BROKEN = "broken"
+    """A pod failed, lost its node, or was refused by it: the group must go."""
+    LEAVING = "leaving"
+    """A pod is being deleted; the group still holds its GPUs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    workload: Child
+    layout: Layout
+    index: str
+    """Group index of a LeaderWorkerSet, or the pod's name for a Deployment."""
+    pods: tuple[PodView, ...]
+    """By rank."""
+    state: State
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Nodes of the pods that have one, by rank."""
+        return tuple(pod.node for pod in self.pods if placed(pod))
+
+    @property
+    def complete(self) -> bool:
+        return len(self.pods) == self.layout.pods
+
+    @property
+    def ready(self) -> bool:
+        return self.state is State.STANDING and all(pod.ready for pod in self.pods)
+
+    @property
+    def order(self) -> tuple[str, int, str]:
+        """LeaderWorkerSet groups by number: scaling down takes the last."""
+        return self.workload.name, int(self.index) if self.index.isdigit() else 0, self.index
+
+
+def placed(pod: PodView) -> bool:
+    """Its node is decided, and the scheduler may bind it there."""
+    return bool(pod.node) and PLACEMENT_GATE not in pod.gates
+
+
+def groups_of(
+    workloads: Iterable[Child], pods: Iterable[PodView], is_broken: Callable[[PodView], bool]
+) -> tuple[Group, ...]:
+    """The groups of all workloads whose layout is known, in a stable order.
+
+    `is_broken` says of one pod that its group must go, for reasons that pods do not show themselves (a node that
+    is gone, a bind that took too long).
+    """
+    by_name = {workload.name: workload for workload in workloads if workload.layout is not None}
+    members: dict[tuple[str, str], list[PodView]] = defaultdict(list)
+    for pod in pods:
+        name, index = _membership(pod, by_name)
+        if name:
+            members[name, index].append(pod)
+    found = [_group(by_name[name], index, group, is_broken) for (name, index), group in members.items()]
+    return tuple(sorted(found, key=lambda group: group.order))
+
+
+def _membership(pod: PodView, workloads: dict[str, Child]) -> tuple[str, str]:
+    lws = pod.labels.get(LWS_NAME)
+    if lws:
+        return (lws, pod.labels.get(LWS_GROUP, "")) if lws in workloads else ("", "")
+    # A Deployment's pod is named <deployment>-<replica set hash>-<suffix>.
+    name = pod.name.rsplit("-", 2)[0]
+    return (name, pod.name) if name in workloads else ("", "")
+
+
+def _group(
+    workload: Child, index: str, pods: Sequence[PodView], is_broken: Callable[[PodView], bool]
+) -> Group:
+    assert workload.layout is not None
+    ranked = tuple(sorted(pods, key=_rank))
+    state = _state(ranked, workload.layout.pods, is_broken)
+    return Group(workload=workload, layout=workload.layout, index=index, pods=ranked, state=state)
+
+
+def _rank(pod: PodView) -> tuple[int, str]:
+    rank = pod.labels.get(LWS_RANK, "0")
+    return (int(rank) if rank.isdigit() else 0), pod.name
+
+
+def _state(pods: Sequence[PodView], size: int, is_broken: Callable[[PodView], bool]) -> State:
+    if any(pod.terminating for pod in pods):
+        return State.LEAVING
+    if any(is_broken(pod) for pod in pods):
+        return State.BROKEN
+    with_node = sum(1 for pod in pods if placed(pod))
+    if with_node == 0:
+        return State.WAITING
+    return State.STANDING if with_node == size == len(pods) else State.PARTIAL

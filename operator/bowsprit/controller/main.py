@@ -1,0 +1,207 @@
+"""The operator process: connects the parts, starts them in order, stops them in reverse.
+
+Watches and caches run from the start on every replica of the operator; only the holder of the Lease plans and writes.
+Losing the Lease ends the process: whoever restarts it starts clean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import os
+import signal
+import socket
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import kopf
+import structlog
+
+from bowsprit.cluster.client import METADATA_ONLY, KubeClient, connect
+from bowsprit.cluster.errors import ClusterError, NotFound
+from bowsprit.cluster.lease import Leadership
+from bowsprit.cluster.listwatch import ListWatch
+from bowsprit.cluster.resources import (
+    CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
+    LEADER_WORKER_SETS,
+    MODEL_DEPLOYMENTS,
+    NODES,
+    PODS,
+    SERVICES,
+)
+from bowsprit.controller import handlers, logs
+from bowsprit.controller.book import Book
+from bowsprit.controller.metrics import Metrics
+from bowsprit.controller.placement import Failures
+from bowsprit.controller.queue import WorkQueue
+from bowsprit.controller.reconcile import Reconciler
+from bowsprit.controller.server import StatusServer
+from bowsprit.controller.settings import Settings
+from bowsprit.controller.writer import Writer
+from bowsprit.plan.key import ModelKey
+
+log = structlog.get_logger()
+
+STUCK_S = 120.0
+"""A queue that has not moved for so long while keys are due means that the process hangs."""
+
+
+def run(settings: Settings) -> int:
+    """Runs the operator until SIGTERM or SIGINT; the exit code is 1 when the Lease was lost."""
+    logs.configure()
+    return asyncio.run(_main(settings))
+
+
+async def _main(settings: Settings) -> int:
+    client = await connect(settings.kubeconfig, settings.context)
+    try:
+        return await Operator(settings, client).run()
+    finally:
+        await client.close()
+
+
+@dataclass(slots=True)
+class _Feeds:
+    """Everything that keeps the caches equal to the API server."""
+
+    watched: list[ListWatch]
+    """Own list-watches."""
+    listed: list[ListWatch]
+    """Kinds that kopf watches: listed at the start and from time to time."""
+    lws: ListWatch
+
+
+class Operator:
+    def __init__(self, settings: Settings, client: KubeClient) -> None:
+        self._settings = settings
+        self._client = client
+        self._queue: WorkQueue[ModelKey] = WorkQueue(settings.settle_s)
+        self._book = Book(self._queue, settings.products)
+        self._metrics = Metrics()
+        identity = settings.identity or f"{socket.gethostname()}-{os.getpid()}"
+        self._leadership = Leadership(client, settings.lease_name, settings.lease_namespace, identity)
+        writer = Writer(client, self._book, self._leadership.holds, now)
+        failures = Failures(settings.bind_timeout_s)
+        self._reconciler = Reconciler(
+            client, self._book, self._queue, writer, failures, self._metrics, now, settings.writers
+        )
+        self._feeds = self._make_feeds()
+        self._server = StatusServer(self._metrics.registry, self._unhealthy, self._unready)
+        self._stop = asyncio.Event()
+        self._lost = False
+
+    async def run(self) -> int:
+        loop = asyncio.get_running_loop()
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signum, self._stop.set)
+        port = await self._server.start(self._settings.listen_host, self._settings.listen_port)
+        log.info("operator.started", port=port)
+        tasks = [asyncio.create_task(part) for part in self._parts()]
+        stopped = asyncio.create_task(self._stop.wait())
+        done, _ = await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        failed = next((task for task in done if task is not stopped and task.exception()), None)
+        await self._shut_down([stopped, *tasks])
+        if failed is not None:
+            raise failed.exception() or RuntimeError("a part of the operator ended")
+        log.info("operator.stopped", lost_lease=self._lost)
+        return 1 if self._lost else 0
+
+    def _parts(self) -> list[Coroutine[Any, Any, None]]:
+        registry = handlers.registry_for(
+            self._book, self._lws_changed, lambda: self._client.api.configuration
+        )
+        watcher = kopf.operator(
+            registry=registry,
+            settings=handlers.settings_for(),
+            clusterwide=True,
+            standalone=True,
+            stop_flag=self._stop,
+        )
+        return [watcher, *(feed.run() for feed in self._feeds.watched), self._resync(), self._campaign()]
+
+    async def _shut_down(self, tasks: list[asyncio.Task[Any]]) -> None:
+        """Lets the writes under way finish, gives the Lease back, then stops everything."""
+        self._stop.set()
+        for task in tasks[2:]:
+            task.cancel()
+        try:
+            await asyncio.wait_for(self._reconciler.drain(), timeout=10)
+        except TimeoutError:
+            log.warning("operator.drain_timeout")
+        await self._leadership.release()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._server.stop()
+
+    async def _campaign(self) -> None:
+        """Waits for the Lease, then plans until it is lost."""
+        await self._leadership.campaign(self._lead, self._lease_lost)
+
+    async def _lead(self) -> None:
+        self._metrics.leader.set(1)
+        log.info("lease.acquired")
+        while not self._book.synced:
+            await asyncio.sleep(0.05)
+        await self._reconciler.run()
+
+    async def _lease_lost(self) -> None:
+        log.error("lease.lost")
+        self._metrics.leader.set(0)
+        self._lost = True
+        self._stop.set()
+
+    async def _resync(self) -> None:
+        """Fills the caches that kopf feeds, and compares them with full lists from time to time."""
+        while True:
+            for feed in (*self._feeds.listed, self._feeds.lws):
+                await self._relist(feed)
+            await asyncio.sleep(self._settings.resync_s if self._book.synced else 1.0)
+
+    async def _relist(self, feed: ListWatch) -> None:
+        try:
+            await feed.relist()
+        except NotFound:
+            if feed is self._feeds.lws:
+                self._book.set_lws_installed(False)
+        except ClusterError as error:
+            log.warning("resync.retry", error=error.message)
+        else:
+            if feed is self._feeds.lws:
+                self._book.set_lws_installed(True)
+
+    def _lws_changed(self, installed: bool) -> None:
+        self._book.set_lws_installed(installed)
+
+    def _make_feeds(self) -> _Feeds:
+        client, book, ours = self._client, self._book, handlers.OURS
+        children = book.children
+        return _Feeds(
+            watched=[
+                ListWatch(client, PODS, book.pods),
+                ListWatch(client, CONFIG_MAPS, book.config_maps, accept=METADATA_ONLY),
+                ListWatch(client, CONTROLLER_REVISIONS, children[CONTROLLER_REVISIONS], selector=ours),
+                ListWatch(client, SERVICES, children[SERVICES], selector=ours),
+            ],
+            listed=[
+                ListWatch(client, MODEL_DEPLOYMENTS, book.models),
+                ListWatch(client, NODES, book.nodes),
+                ListWatch(client, DEPLOYMENTS, children[DEPLOYMENTS], selector=ours),
+            ],
+            lws=ListWatch(client, LEADER_WORKER_SETS, children[LEADER_WORKER_SETS], selector=ours),
+        )
+
+    def _unhealthy(self) -> str | None:
+        silent = asyncio.get_running_loop().time() - self._reconciler.last_pass
+        if len(self._queue) and self._leadership.holds() and silent > STUCK_S:
+            return f"no planning pass for {silent:.0f} s while {len(self._queue)} keys wait"
+        return None
+
+    def _unready(self) -> str | None:
+        return None if self._book.synced else "the caches are still being filled"
+
+
+def now() -> str:
+    """The time as Kubernetes writes it."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

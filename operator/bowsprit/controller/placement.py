@@ -1,0 +1,84 @@
+"""When a placement has failed, and which nodes to leave alone for a while afterwards.
+
+A pinned pod can still lose its node: somebody else's pod took the GPU first, the kubelet refuses it, the node goes
+away. Then its whole group is removed and planned again, and the node rests for a growing time, so that the next
+plan does not walk into the same wall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
+
+from bowsprit.controller.groups import placed
+from bowsprit.inventory.pods import PodView
+
+REST_START_S = 15.0
+REST_MAX_S = 300.0
+UNSCHEDULABLE_S = 5.0
+"""How long the scheduler's "no" to a pinned pod may stand: it retries by itself when a pod has just left."""
+
+
+@dataclass(slots=True)
+class Failures:
+    """What this process has seen fail. Losing it on a restart costs one more try, nothing else."""
+
+    bind_timeout_s: float
+    unbound_since: dict[str, float] = field(default_factory=dict)
+    """uid of a pinned pod -> when it was first seen without its node."""
+    judged: set[str] = field(default_factory=set)
+    """uids of pods whose failure has been counted already."""
+    resting: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """Node -> (failures in a row, when it may be used again)."""
+
+    def observe(self, pods: Iterable[PodView], now: float) -> None:
+        """Counts failures and runs the clocks for some pods."""
+        for pod in pods:
+            if pod.phase == "Failed" and pod.reason:
+                self._fail(pod, now)
+            elif pod.bound:
+                self._bound(pod, now)
+            elif placed(pod) and not pod.terminating:
+                since = self.unbound_since.setdefault(pod.uid, now)
+                if now - since >= self._patience(pod):
+                    self._fail(pod, now)
+
+    def forget(self, alive: Container[str]) -> None:
+        """Drops what is known of pods that no longer exist."""
+        for uid in [uid for uid in self.unbound_since if uid not in alive]:
+            del self.unbound_since[uid]
+        self.judged = {uid for uid in self.judged if uid in alive}
+
+    def unbound(self, pod: PodView) -> bool:
+        """It had its time to bind and did not."""
+        return pod.uid in self.judged and not pod.bound
+
+    def at_rest(self, now: float) -> frozenset[str]:
+        """Nodes to leave alone."""
+        return frozenset(node for node, (_, until) in self.resting.items() if until > now)
+
+    def next_wake(self, pods: Iterable[PodView], now: float) -> float | None:
+        """Seconds until a clock runs out for these pods or for a node's rest; None when none runs."""
+        ends = [until for _, until in self.resting.values() if until > now]
+        for pod in pods:
+            since = self.unbound_since.get(pod.uid)
+            if since is not None and pod.uid not in self.judged:
+                ends.append(since + self._patience(pod))
+        return max(0.0, min(ends) - now) if ends else None
+
+    def _patience(self, pod: PodView) -> float:
+        refused = pod.reason == "Unschedulable"
+        return min(UNSCHEDULABLE_S, self.bind_timeout_s) if refused else self.bind_timeout_s
+
+    def _bound(self, pod: PodView, now: float) -> None:
+        self.unbound_since.pop(pod.uid, None)
+        self.judged.discard(pod.uid)
+        if pod.ready and pod.node in self.resting and self.resting[pod.node][1] <= now:
+            del self.resting[pod.node]
+
+    def _fail(self, pod: PodView, now: float) -> None:
+        if pod.uid in self.judged:
+            return
+        self.judged.add(pod.uid)
+        count = self.resting.get(pod.node, (0, 0.0))[0] + 1
+        self.resting[pod.node] = (count, now + min(REST_START_S * 2.0 ** (count - 1), REST_MAX_S))

@@ -1,0 +1,281 @@
+"""The loop: take what changed, gather frames, plan everything once, write what differs.
+
+A pass plans all models over one snapshot and then hands the models that need writing to writers that run side by
+side; a model whose writer is still busy is looked at again when it is done. What a pass decided is remembered as
+promised until the pods have taken it up, so that no later pass gives the same GPUs away, written or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from bowsprit.cluster.cache import ObjectKey
+from bowsprit.cluster.client import KubeClient
+from bowsprit.cluster.errors import ClusterError
+from bowsprit.controller.book import FLEET, Book
+from bowsprit.controller.factsource import Facts, FactSource
+from bowsprit.controller.frame import Declared, Frame, frame_of, wish_from
+from bowsprit.controller.groups import placed
+from bowsprit.controller.metrics import Metrics
+from bowsprit.controller.placement import Failures
+from bowsprit.controller.queue import WorkQueue
+from bowsprit.controller.steps import Steps, steps_of
+from bowsprit.controller.units import units_of
+from bowsprit.controller.writer import NotLeading, Writer
+from bowsprit.inventory.pods import PodView
+from bowsprit.plan.fleet import Fleet, LeftOut
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.planner import plan as plan_all
+from bowsprit.plan.result import ModelPlan, Plan
+from bowsprit.plan.wish import Wish
+from bowsprit.status.compute import compute
+from bowsprit.status.observed import ApplyError, Observed
+from bowsprit.status.replicas import RecordedReplica, replicas_from_status
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Model:
+    """What the loop remembers of one model between passes."""
+
+    frame: Frame
+    wish: Wish | None
+    plan: ModelPlan | None = None
+    decided: tuple[RecordedReplica, ...] | None = None
+    """The last plan, as promises; None until the first pass has decided."""
+    errors: tuple[ApplyError, ...] = ()
+    writer: asyncio.Task[None] | None = None
+    again: bool = False
+    """Something changed while the writer was busy."""
+
+
+@dataclass(slots=True)
+class _Pass:
+    """What all models of one pass share."""
+
+    changed: set[ModelKey]
+    fleet: Fleet
+    free: dict[str, int] = field(default_factory=dict)
+
+
+class Reconciler:
+    def __init__(
+        self,
+        client: KubeClient,
+        book: Book,
+        queue: WorkQueue[ModelKey],
+        writer: Writer,
+        failures: Failures,
+        metrics: Metrics,
+        now: Callable[[], str],
+        writers: int,
+    ) -> None:
+        self._book = book
+        self._queue = queue
+        self._writer = writer
+        self._failures = failures
+        self._metrics = metrics
+        self._now = now
+        self._slots = asyncio.Semaphore(writers)
+        self._facts = FactSource(client, book.config_maps)
+        self._models: dict[ModelKey, _Model] = {}
+        self._plan: Plan | None = None
+        self.last_pass = asyncio.get_running_loop().time()
+        self.lost_lease = asyncio.Event()
+
+    async def run(self) -> None:
+        """Passes until cancelled. A pass that fails is repeated; nothing is lost with it."""
+        while True:
+            keys = await self._queue.take()
+            try:
+                with self._metrics.reconcile_seconds.time():
+                    await self._pass(keys)
+            except ClusterError as error:
+                pause = max(self._queue.retry(key) for key in keys)
+                log.warning("pass.retry", error=error.message, models=len(keys), pause_s=round(pause, 1))
+            self.last_pass = asyncio.get_running_loop().time()
+            self._metrics.queue_depth.set(len(self._queue))
+            self._metrics.queue_delayed.set(self._queue.delayed)
+
+    async def drain(self) -> None:
+        """Waits for the writers that are under way."""
+        tasks = [model.writer for model in self._models.values() if model.writer is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _pass(self, keys: set[ModelKey]) -> None:
+        now = asyncio.get_running_loop().time()
+        changed = (keys - {FLEET}) | self._unsettled()
+        self._failures.observe((pod for key in changed for pod in self._book.pods_of(key)), now)
+        await self._gather(changed)
+        fleet = self._rested(self._book.ledger.fleet(), now)
+        wishes = [model.wish for model in self._models.values() if model.wish is not None]
+        with self._metrics.plan_seconds.time():
+            plan = await asyncio.to_thread(plan_all, wishes, fleet)
+        work = _Pass(changed, fleet, {node.name: node.free for node in fleet.nodes})
+        for key in sorted(self._models):
+            self._decide(key, plan.by_key.get(key), work)
+        self._plan = plan
+        self._metrics.show(plan, fleet, {key: model.frame.ready for key, model in self._models.items()})
+        self._wake(now)
+
+    def _unsettled(self) -> set[ModelKey]:
+        """Models with replicas that are promised and not all bound yet: every pass looks at them."""
+        return {
+            key
+            for key, model in self._models.items()
+            if model.frame.replicas.promised
+            or any(placed(pod) and not pod.bound for group in model.frame.groups for pod in group.pods)
+        }
+
+    async def _gather(self, keys: Iterable[ModelKey]) -> None:
+        """Makes new frames and wishes for the models that changed, and forgets those that are gone."""
+        declared = {key: self._book.models.get(ObjectKey(*key)) for key in keys}
+        for key, model in declared.items():
+            if model is None or model.terminating:
+                self._forget(key)
+        alive = [model for model in declared.values() if model is not None and not model.terminating]
+        facts = await asyncio.gather(*(self._facts.read(model) for model in alive))
+        for model, found in zip(alive, facts, strict=True):
+            try:
+                self._refresh(model, found)
+            except Exception:
+                # One model that cannot be read must not stop the others.
+                log.exception("model.unreadable", model=str(model.key))
+                self._queue.retry(model.key)
+
+    def _forget(self, key: ModelKey) -> None:
+        self._models.pop(key, None)
+        self._facts.forget(key)
+        self._queue.succeeded(key)
+        self._metrics.forget(key)
+
+    def _refresh(self, declared: Declared, facts: Facts | None) -> None:
+        known = self._models.get(declared.key)
+        same = known is not None and known.frame.declared.uid == declared.uid
+        decided = known.decided if known is not None and same else None
+        frame = frame_of(
+            declared,
+            facts,
+            self._book.children_of(declared.key),
+            self._book.pods_of(declared.key),
+            self._is_broken,
+            recorded(declared, decided),
+        )
+        wish = wish_from(frame)
+        if known is not None and same:
+            known.frame, known.wish = frame, wish
+        else:
+            self._models[declared.key] = _Model(frame, wish)
+
+    def _is_broken(self, pod: PodView) -> bool:
+        lost = bool(pod.node) and placed(pod) and self._book.node(pod.node) is None
+        return lost or pod.finished or self._failures.unbound(pod)
+
+    def _is_lost(self, node: str) -> bool:
+        view = self._book.node(node)
+        return view is None or not view.ready
+
+    def _rested(self, fleet: Fleet, now: float) -> Fleet:
+        """The fleet without the nodes that have just refused a pod."""
+        resting = self._failures.at_rest(now)
+        if not resting:
+            return fleet
+        left = tuple(
+            LeftOut(
+                node.name,
+                "Resting",
+                f"node {node.name} refused a pod or did not bind it; it is tried again in at most 5 minutes",
+                node.free,
+                node.product,
+            )
+            for node in fleet.nodes
+            if node.name in resting
+        )
+        nodes = tuple(node for node in fleet.nodes if node.name not in resting)
+        return replace(fleet, nodes=nodes, left_out=fleet.left_out + left)
+
+    def _decide(self, key: ModelKey, plan: ModelPlan | None, work: _Pass) -> None:
+        """Notes what was decided for one model and starts its writer when something has to be written."""
+        model = self._models[key]
+        if plan == model.plan and key not in work.changed:
+            return
+        model.plan = plan
+        if plan is not None:
+            revision = model.frame.target.hash if model.frame.target else ""
+            model.decided = tuple(RecordedReplica(revision, replica) for replica in plan.replicas)
+        if model.writer is not None:
+            model.again = True
+            return
+        lost = {pod.node for group in model.frame.groups for pod in group.pods if self._is_lost(pod.node)}
+        steps = steps_of(model.frame, plan, work.free, lost)
+        model.writer = asyncio.create_task(self._write(key, model, steps))
+
+    async def _write(self, key: ModelKey, model: _Model, steps: Steps) -> None:
+        status = compute(self._observed(model), model.frame.declared.status, self._now())
+        try:
+            async with self._slots:
+                errors = await self._writer.write(model.frame, status, steps)
+        except ClusterError as error:
+            self._metrics.reconcile_errors.labels(type(error).__name__).inc()
+            pause = self._queue.retry(key)
+            log.info("model.retry", model=str(key), error=error.message, pause_s=round(pause, 1))
+        except NotLeading:
+            self.lost_lease.set()
+        except Exception:
+            log.exception("model.failed", model=str(key))
+            self._queue.retry(key)
+        else:
+            self._settle(key, model, errors)
+        finally:
+            model.writer = None
+            if model.again:
+                model.again = False
+                self._queue.add(key)
+
+    def _settle(self, key: ModelKey, model: _Model, errors: tuple[ApplyError, ...]) -> None:
+        if errors:
+            self._metrics.reconcile_errors.labels("Refused").inc()
+            self._queue.retry(key)
+        else:
+            self._queue.succeeded(key)
+        if errors != model.errors:
+            model.errors = errors
+            self._queue.add(key)
+
+    def _observed(self, model: _Model) -> Observed:
+        frame = model.frame
+        deployment = frame.declared.deployment
+        return Observed(
+            key=frame.key,
+            generation=frame.declared.generation,
+            spec=deployment.spec if deployment else None,
+            faults=frame.declared.faults,
+            facts=frame.facts,
+            plan=model.plan,
+            units=units_of(frame, self._is_lost),
+            target=frame.target.hash if frame.target else None,
+            serving=frame.serving,
+            lws_installed=self._book.lws_installed,
+            apply_errors=model.errors,
+        )
+
+    def _wake(self, now: float) -> None:
+        """Comes back by itself when a clock runs out."""
+        pods = (pod for key in self._unsettled() for pod in self._book.pods_of(key))
+        pause = self._failures.next_wake(pods, now)
+        if pause is not None:
+            self._queue.add_after(FLEET, pause + 0.1)
+
+
+def recorded(declared: Declared, decided: tuple[RecordedReplica, ...] | None) -> tuple[RecordedReplica, ...]:
+    """What was promised to a model: by this process if it has decided already, else as the status says."""
+    written = replicas_from_status(declared.status)
+    if decided is None:
+        return written
+    revisions = {entry.revision for entry in decided}
+    return decided + tuple(entry for entry in written if entry.revision not in revisions)

@@ -1,0 +1,126 @@
+"""Matches what was promised with what is there: the planner's view of one model's replicas.
+
+What was promised is the plan that the last pass wrote (kept in memory, and in status.plan for the next operator);
+what is there are groups of pods. A group that stands on promised nodes has taken up its promise; promises that no
+group has taken up yet are still owed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from bowsprit.controller.groups import Group, State, placed
+from bowsprit.plan.result import Layout, PodPlan, ReplicaPlan
+from bowsprit.status.replicas import RecordedReplica
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """One model's replicas, as plan.wish wants them, with the groups behind them."""
+
+    standing: tuple[tuple[Group, ReplicaPlan], ...] = ()
+    """Target revision."""
+    outgoing: tuple[tuple[Group, ReplicaPlan], ...] = ()
+    """Older revisions."""
+    leaving: tuple[tuple[Group, ReplicaPlan], ...] = ()
+    """Any revision: pods being deleted, or about to be because the group is broken."""
+    partial: tuple[tuple[Group, ReplicaPlan], ...] = ()
+    """Groups that have taken up a promise with some of their pods only."""
+    lost: tuple[Group, ...] = ()
+    """Groups with some pods placed that no promise explains: they must go."""
+    promised: tuple[ReplicaPlan, ...] = ()
+    """Target revision, not taken up completely; those of `partial` are among them."""
+    waiting: tuple[Group, ...] = ()
+    """Groups without nodes."""
+
+
+def match(groups: Sequence[Group], recorded: Iterable[RecordedReplica], target: str | None) -> Replicas:
+    """Sorts groups and promises. `target` is the revision that the spec asks for."""
+    owed = list(recorded)
+    used = {entry.replica.index for entry in owed if entry.revision == target}
+    taken = {id(group): _take_exact(group, owed) for group in groups if group.state is State.STANDING}
+    standing, outgoing, leaving, partial, lost, waiting = [], [], [], [], [], []
+    for group in groups:
+        match group.state:
+            case State.STANDING if group.workload.revision == target:
+                plan = taken[id(group)] or _unrecorded(group, owed, _free_index(used))
+                used.add(plan.index)
+                standing.append((group, plan))
+            case State.STANDING:
+                outgoing.append((group, taken[id(group)] or _unrecorded(group, owed, 0)))
+            case State.PARTIAL:
+                promise = _containing(group, owed) if group.workload.revision == target else None
+                if promise is None:
+                    lost.append(group)
+                else:
+                    partial.append((group, promise))
+            case State.WAITING:
+                waiting.append(group)
+            case State.BROKEN | State.LEAVING:
+                leaving.append((group, _unrecorded(group, owed, 0)))
+    return Replicas(
+        standing=_in_group_order(standing),
+        outgoing=tuple(outgoing),
+        leaving=tuple(leaving),
+        partial=tuple(partial),
+        lost=tuple(lost),
+        promised=tuple(entry.replica for entry in owed if entry.revision == target),
+        waiting=tuple(waiting),
+    )
+
+
+def holding(group: Group) -> ReplicaPlan:
+    """What a group holds now, as a replica of its own: only the pods that have a node."""
+    pods = tuple(PodPlan(pod.node, group.layout.gpus_per_pod) for pod in group.pods if placed(pod))
+    return ReplicaPlan(index=0, layout=group.layout, pods=pods)
+
+
+def _take_exact(group: Group, owed: list[RecordedReplica]) -> ReplicaPlan | None:
+    """Takes the promise that the group stands on out of the list."""
+    for position, (revision, replica) in enumerate(owed):
+        if _same(group, revision, replica.layout) and Counter(group.nodes) == _nodes(replica):
+            del owed[position]
+            return replace(replica, pods=holding(group).pods)
+    return None
+
+
+def _containing(group: Group, owed: Iterable[RecordedReplica]) -> ReplicaPlan | None:
+    have = Counter(group.nodes)
+    fits = (
+        replica
+        for revision, replica in owed
+        if _same(group, revision, replica.layout) and have <= _nodes(replica)
+    )
+    return next(fits, None)
+
+
+def _same(group: Group, revision: str, layout: Layout) -> bool:
+    return group.workload.revision == revision and group.layout == layout
+
+
+def _nodes(replica: ReplicaPlan) -> Counter[str]:
+    return Counter(pod.node for pod in replica.pods)
+
+
+def _unrecorded(group: Group, owed: Iterable[RecordedReplica], index: int) -> ReplicaPlan:
+    """A replica that stands without a record of it (the status was lost): its pods say all that matters."""
+    twin = next((replica for _, replica in owed if replica.layout == group.layout), None)
+    return replace(
+        holding(group), index=index, stages=twin.stages if twin else (), why=twin.why if twin else ""
+    )
+
+
+def _free_index(used: set[int]) -> int:
+    return next(index for index in range(len(used) + 1) if index not in used)
+
+
+def _in_group_order(pairs: list[tuple[Group, ReplicaPlan]]) -> tuple[tuple[Group, ReplicaPlan], ...]:
+    """Numbers replicas of one LeaderWorkerSet like its groups, because scaling down takes the last group."""
+    numbers: dict[str, list[int]] = {}
+    for group, plan in pairs:
+        numbers.setdefault(group.workload.name, []).append(plan.index)
+    for name in numbers:
+        numbers[name].sort(reverse=True)
+    return tuple((group, replace(plan, index=numbers[group.workload.name].pop())) for group, plan in pairs)

@@ -1,0 +1,184 @@
+"""From a frame and its plan to the writes that bring the cluster there. Pure: nothing is written here.
+
+Order matters and is kept by the writer: first the promise (status), then the children, then the pins. A kill
+between any two leaves nothing that the next pass does not find and finish.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from bowsprit.controller.children import WORKLOADS
+from bowsprit.controller.frame import Frame
+from bowsprit.controller.groups import Group, State, placed
+from bowsprit.inventory.pods import PodView
+from bowsprit.plan.result import Layout, ModelPlan, ReplicaPlan
+from bowsprit.render.revision import to_controller_revision
+from bowsprit.render.services import services
+from bowsprit.render.wishes import revision_history_limit
+from bowsprit.render.workload import workload
+
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    kind: str
+    name: str
+    uid: str
+    forced: bool = False
+    """Without waiting for a kubelet that is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    pod: PodView
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    manifests: tuple[dict[str, Any], ...] = ()
+    demotions: tuple[PodView, ...] = ()
+    """Pods of a Deployment that scaling down is to take first."""
+    deletions: tuple[Deletion, ...] = ()
+    pins: tuple[Pin, ...] = ()
+
+
+def steps_of(
+    frame: Frame, plan: ModelPlan | None, free: MutableMapping[str, int], gone: Iterable[str]
+) -> Steps:
+    """The writes for one model.
+
+    `free`: GPUs that are free now, by node; pins take theirs out of it, so that models of one pass share it.
+    `gone`: nodes that no longer exist or no longer answer.
+    """
+    lost_nodes = frozenset(gone)
+    evictions = tuple(_evictions(frame, lost_nodes))
+    if plan is None or frame.declared.deployment is None:
+        return Steps(deletions=evictions)
+    wanted = _workloads(frame, plan)
+    manifests = tuple(_manifests(frame, wanted))
+    applied = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests}
+    return Steps(
+        manifests=manifests,
+        demotions=tuple(_demotions(frame, plan)),
+        deletions=evictions + tuple(_prune(frame, applied)),
+        pins=tuple(_pins(frame, plan, free)),
+    )
+
+
+def _workloads(frame: Frame, plan: ModelPlan) -> Counter[tuple[str, Layout]]:
+    """Replicas wanted of each workload."""
+    wanted: Counter[tuple[str, Layout]] = Counter()
+    if frame.target is not None:
+        wanted.update((frame.target.hash, replica.layout) for replica in plan.replicas)
+    retired = Counter(_identity(replica) for replica in plan.retire)
+    for group, replica in frame.replicas.outgoing:
+        if retired[_identity(replica)] > 0:
+            retired[_identity(replica)] -= 1
+        else:
+            wanted[group.workload.revision, group.layout] += 1
+    return wanted
+
+
+def _identity(replica: ReplicaPlan) -> tuple[Layout, tuple[str, ...]]:
+    return replica.layout, tuple(sorted(pod.node for pod in replica.pods))
+
+
+def _manifests(frame: Frame, wanted: Mapping[tuple[str, Layout], int]) -> Iterator[dict[str, Any]]:
+    owner = frame.declared.owner
+    revisions = {child.stored.hash: child.stored for child in frame.children if child.stored is not None}
+    if frame.target is not None:
+        revisions[frame.target.hash] = frame.target
+        yield to_controller_revision(frame.target, owner)
+    if frame.serving is not None:
+        yield from services(owner, frame.serving)
+    for (revision, layout), replicas in wanted.items():
+        if revision in revisions:
+            yield workload(owner, revisions[revision], layout, replicas)
+
+
+def _demotions(frame: Frame, plan: ModelPlan) -> Iterator[PodView]:
+    retired = Counter(_identity(replica) for replica in plan.retire)
+    for group, replica in (*frame.replicas.standing, *frame.replicas.outgoing):
+        if group.workload.kind == "Deployment" and retired[_identity(replica)] > 0:
+            retired[_identity(replica)] -= 1
+            yield from group.pods
+
+
+def _evictions(frame: Frame, lost_nodes: frozenset[str]) -> Iterator[Deletion]:
+    """Pods of groups that must go, and pods that a lost node will never let go by itself."""
+    for group in frame.groups:
+        is_doomed = group.state is State.BROKEN or group in frame.replicas.lost
+        for pod in group.pods:
+            forced = pod.node in lost_nodes and pod.bound
+            if (is_doomed and not pod.terminating) or (pod.terminating and forced):
+                yield Deletion("Pod", pod.name, pod.uid, forced)
+
+
+def _prune(frame: Frame, applied: set[tuple[str, str]]) -> Iterator[Deletion]:
+    """Children that nothing asks for any more; of old revisions, the newest few are kept."""
+    for child in frame.children:
+        if child.kind in (*WORKLOADS, "Service") and (child.kind, child.name) not in applied:
+            yield Deletion(child.kind, child.name, child.uid)
+    yield from _old_revisions(frame)
+
+
+def _old_revisions(frame: Frame) -> Iterator[Deletion]:
+    assert frame.declared.deployment is not None
+    in_use = {child.revision for child in frame.children if child.kind in WORKLOADS}
+    in_use |= {frame.target.hash} if frame.target else set()
+    stored = [child for child in frame.children if child.kind == "ControllerRevision"]
+    old = [child for child in stored if child.stored is None or child.stored.hash not in in_use]
+    old.sort(key=lambda child: child.stored.number if child.stored else 0)
+    surplus = len(old) - revision_history_limit(frame.declared.deployment.spec)
+    for child in old[: max(0, surplus)]:
+        yield Deletion(child.kind, child.name, child.uid)
+
+
+def _pins(frame: Frame, plan: ModelPlan, free: MutableMapping[str, int]) -> Iterator[Pin]:
+    """Pods that can have their node now: whole groups, or the rest of one, and only on GPUs that are free."""
+    if frame.target is None:
+        return
+    begun = {replica: group for group, replica in frame.replicas.partial}
+    standing = Counter(_identity(replica) for _, replica in frame.replicas.standing)
+    waiting = [
+        group
+        for group in frame.replicas.waiting
+        if group.workload.revision == frame.target.hash and group.complete
+    ]
+    for replica in plan.replicas:
+        if standing[_identity(replica)] > 0:
+            standing[_identity(replica)] -= 1
+            continue
+        group = begun.get(replica) or _take(waiting, replica.layout)
+        if group is None or not group.complete:
+            continue
+        pins = list(_assign(group, replica))
+        needs = Counter(pin.node for pin in pins)
+        if all(free.get(node, 0) >= pods * replica.layout.gpus_per_pod for node, pods in needs.items()):
+            for node, pods in needs.items():
+                free[node] -= pods * replica.layout.gpus_per_pod
+            yield from pins
+
+
+def _take(waiting: list[Group], layout: Layout) -> Group | None:
+    for position, group in enumerate(waiting):
+        if group.layout == layout:
+            return waiting.pop(position)
+    return None
+
+
+def _assign(group: Group, replica: ReplicaPlan) -> Iterator[Pin]:
+    """Gives the pods without a node the promised nodes that are left, in rank order."""
+    left = [pod.node for pod in replica.pods]
+    for pod in group.pods:
+        if placed(pod):
+            left.remove(pod.node)
+    for pod in group.pods:
+        if not placed(pod):
+            yield Pin(pod, left.pop(0))

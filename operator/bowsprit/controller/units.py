@@ -1,0 +1,58 @@
+"""Groups and plans as the status wants to hear of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from bowsprit.controller.frame import Frame
+from bowsprit.controller.groups import Group, placed
+from bowsprit.plan.result import ReplicaPlan
+from bowsprit.status.observed import PodFailure, Unit
+
+
+def units_of(frame: Frame, is_lost: Callable[[str], bool]) -> tuple[Unit, ...]:
+    """One Unit per group. `is_lost` says of a node that it is gone or not Ready."""
+    return tuple(_unit(frame, group, plan, leaving, is_lost) for group, plan, leaving in _pairs(frame))
+
+
+def _pairs(frame: Frame) -> Iterator[tuple[Group, ReplicaPlan, bool]]:
+    replicas = frame.replicas
+    for group, plan in (*replicas.standing, *replicas.outgoing, *replicas.partial):
+        yield group, plan, False
+    for group, plan in replicas.leaving:
+        yield group, plan, True
+    begun = {plan for _, plan in replicas.partial}
+    owed = [plan for plan in replicas.promised if plan not in begun]
+    for group in replicas.waiting:
+        promise = next((plan for plan in owed if plan.layout == group.layout), None)
+        if promise is not None and frame.target and group.workload.revision == frame.target.hash:
+            owed.remove(promise)
+            yield group, promise, False
+
+
+def _unit(
+    frame: Frame, group: Group, plan: ReplicaPlan, leaving: bool, is_lost: Callable[[str], bool]
+) -> Unit:
+    alive = [pod for pod in group.pods if not pod.finished and not pod.terminating]
+    failed = [pod for pod in group.pods if pod.phase == "Failed"]
+    return Unit(
+        replica=plan,
+        revision=group.workload.revision,
+        pods=len(alive),
+        pinned=sum(1 for pod in alive if placed(pod)),
+        bound=sum(1 for pod in alive if pod.bound),
+        ready=sum(1 for pod in alive if pod.ready),
+        failed=len(failed),
+        failure=_failure(group),
+        lost_nodes=tuple(sorted({node for node in group.nodes if is_lost(node)})),
+        leaving=leaving,
+    )
+
+
+def _failure(group: Group) -> PodFailure | None:
+    for pod in group.pods:
+        if pod.phase == "Failed":
+            return PodFailure(pod.reason or "Failed", pod.message, binding=bool(pod.reason))
+        if placed(pod) and not pod.bound and pod.reason == "Unschedulable":
+            return PodFailure(pod.reason, pod.message, binding=True)
+    return None

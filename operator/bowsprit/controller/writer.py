@@ -1,0 +1,188 @@
+"""Carries out the steps of one model. Every write may fail, be repeated, or be the last before a kill.
+
+The status goes first because it holds the promise: nothing is created or pinned that is not written down. Errors
+are sorted here: what the API server refuses becomes a condition, everything else is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+
+from bowsprit.cluster.client import KubeClient
+from bowsprit.cluster.errors import ClusterError, Conflict, NotFound, Refused
+from bowsprit.cluster.resources import (
+    CHILDREN,
+    EVENTS,
+    LEADER_WORKER_SETS,
+    MODEL_DEPLOYMENTS,
+    PODS,
+    Resource,
+    resource_of,
+)
+from bowsprit.controller.book import Book
+from bowsprit.controller.children import is_current, stamped
+from bowsprit.controller.frame import Frame
+from bowsprit.controller.steps import DELETION_COST, Deletion, Pin, Steps
+from bowsprit.plan.key import ModelKey
+from bowsprit.render.pinning import pin_patch
+from bowsprit.status.events import EventNote, events_between
+from bowsprit.status.observed import ApplyError
+
+log = structlog.get_logger()
+
+_RESOURCES = {resource.kind: resource for resource in (*CHILDREN, PODS)}
+_INVALID = (400, 422)
+
+
+class NotLeading(Exception):
+    """The Lease is not ours any more: stop writing at once."""
+
+
+class Writer:
+    """Writes for all models, over one client; `leads` is asked before each write."""
+
+    def __init__(
+        self, client: KubeClient, book: Book, leads: Callable[[], bool], now: Callable[[], str]
+    ) -> None:
+        self._client = client
+        self._book = book
+        self._leads = leads
+        self._now = now
+        self._written: dict[str, str] = {}
+        """uid of a child -> the content that our last apply left behind."""
+
+    async def write(self, frame: Frame, status: Mapping[str, Any], steps: Steps) -> tuple[ApplyError, ...]:
+        """Carries out all steps; returns what the API server refused. Raises ClusterError to be tried again."""
+        await self._status(frame, status)
+        refused = []
+        for manifest in steps.manifests:
+            try:
+                await self._apply(frame, stamped(manifest))
+            except Refused as error:
+                target = f"{manifest['kind']}/{manifest['metadata']['name']}"
+                refused.append(ApplyError(target, error.message, invalid=error.status in _INVALID))
+        for pod in steps.demotions:
+            await self._tolerate_absence(self._demote(frame.key, pod.name))
+        for deletion in steps.deletions:
+            await self._tolerate_absence(self._delete(frame.key, deletion))
+        for pin in steps.pins:
+            await self._tolerate_absence(self._pin(pin))
+        return tuple(refused)
+
+    async def _status(self, frame: Frame, status: Mapping[str, Any]) -> None:
+        before = frame.declared.status
+        patch = merge_patch(before, status)
+        if not patch:
+            return
+        self._check()
+        key = frame.key
+        answer = await self._client.merge_patch(
+            MODEL_DEPLOYMENTS,
+            key.namespace,
+            key.name,
+            {"metadata": {"uid": frame.declared.uid}, "status": patch},
+            "status",
+        )
+        self._book.models.upsert(answer)
+        for note in events_between(before, status):
+            await self._event(frame, note)
+
+    async def _apply(self, frame: Frame, manifest: Mapping[str, Any]) -> None:
+        resource = resource_of(manifest)
+        if resource is LEADER_WORKER_SETS and not self._book.lws_installed:
+            return
+        name = manifest["metadata"]["name"]
+        child = next(
+            (child for child in frame.children if (child.kind, child.name) == (resource.kind, name)), None
+        )
+        if is_current(child, manifest, self._written.get(child.uid) if child else None):
+            return
+        self._check()
+        answer = await self._client.apply(resource, manifest)
+        cache = self._book.children[resource]
+        cache.upsert(answer)
+        written = self._book.child(resource, frame.key.namespace, name)
+        if written is not None:
+            self._written[written.uid] = written.content
+
+    async def _demote(self, key: ModelKey, pod: str) -> None:
+        self._check()
+        patch = {"metadata": {"annotations": {DELETION_COST: "-1000"}}}
+        self._book.pods.upsert(await self._client.merge_patch(PODS, key.namespace, pod, patch))
+
+    async def _delete(self, key: ModelKey, deletion: Deletion) -> None:
+        self._check()
+        resource: Resource = _RESOURCES[deletion.kind]
+        grace = 0 if deletion.forced else None
+        await self._client.delete(
+            resource, key.namespace, deletion.name, uid=deletion.uid, grace_seconds=grace
+        )
+        self._written.pop(deletion.uid, None)
+
+    async def _pin(self, pin: Pin) -> None:
+        self._check()
+        pod = await self._client.get(PODS, pin.pod.namespace, pin.pod.name)
+        patch = pin_patch(pod, pin.node)
+        if pod["metadata"]["uid"] == pin.pod.uid and patch:
+            self._book.pods.upsert(
+                await self._client.json_patch(PODS, pin.pod.namespace, pin.pod.name, patch)
+            )
+
+    async def _event(self, frame: Frame, note: EventNote) -> None:
+        """Events are for people: a lost one is not worth a retry."""
+        key, time = frame.key, self._now()
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{key.name}.", "namespace": key.namespace},
+            "involvedObject": {
+                "apiVersion": MODEL_DEPLOYMENTS.api_version,
+                "kind": MODEL_DEPLOYMENTS.kind,
+                "name": key.name,
+                "namespace": key.namespace,
+                "uid": frame.declared.uid,
+            },
+            "type": note.type,
+            "reason": note.reason,
+            "message": note.message,
+            "source": {"component": "bowsprit"},
+            "firstTimestamp": time,
+            "lastTimestamp": time,
+            "count": 1,
+        }
+        try:
+            await self._client.create(EVENTS, key.namespace, event)
+        except ClusterError as error:
+            log.warning("event.lost", model=str(key), reason=note.reason, error=error.message)
+
+    def _check(self) -> None:
+        if not self._leads():
+            raise NotLeading
+
+    @staticmethod
+    async def _tolerate_absence(write: Any) -> None:
+        """Somebody else was faster: the next event brings a new pass."""
+        try:
+            await write
+        except (NotFound, Conflict):
+            return
+        except Refused as error:
+            if error.status != 422:
+                raise
+
+
+def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch (RFC 7386) from one mapping to another; empty when they are equal."""
+    patch: dict[str, Any] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            inner = merge_patch(old, value)
+            if inner:
+                patch[key] = inner
+        elif key not in before or old != value:
+            patch[key] = value
+    return patch
