@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bowsprit.api.reasons import Condition
+from bowsprit.api.status import REPLICAS_MAX
 from bowsprit.facts.model import ModelFacts
 from bowsprit.status.conditions import CONDITIONS, Verdict
 from bowsprit.status.observed import Observed
@@ -18,6 +19,7 @@ from bowsprit.status.replicas import replica_to_status
 from bowsprit.status.text import cut
 
 SERVICE_PORT = 8000
+LAYOUT_MAX = 256
 
 
 def compute(observed: Observed, previous: Mapping[str, Any] | None, now: str) -> dict[str, Any]:
@@ -35,10 +37,7 @@ def compute(observed: Observed, previous: Mapping[str, Any] | None, now: str) ->
         "selector": head_selector(observed.key.name),
         **_plan(observed),
     }
-    if isinstance(observed.facts, ModelFacts):
-        status["architecture"] = observed.facts.architecture
-    if observed.answering:
-        status["url"] = service_url(observed)
+    status |= {name: text for name, text in _columns(observed).items() if text}
     if revisions := {
         name: revision
         for name, revision in (("serving", observed.serving), ("target", observed.target))
@@ -105,16 +104,32 @@ def _plan(observed: Observed) -> dict[str, Any]:
     replicas = sorted(
         entries.values(), key=lambda entry: (entry["revision"] != observed.target, entry["index"])
     )
+    replicas = replicas[:REPLICAS_MAX]
     layouts = dict.fromkeys(f"tp{entry['tensor']}/pp{entry['pipeline']}" for entry in replicas)
     gpus = sum(entry["tensor"] * entry["pipeline"] for entry in replicas)
-    return {"plan": {"replicas": replicas}, "gpus": gpus, "layout": ",".join(layouts)}
+    return {"plan": {"replicas": replicas}, "gpus": gpus, "layout": cut(",".join(layouts), LAYOUT_MAX)}
 
 
 def _waiting(observed: Observed) -> dict[str, Any] | None:
     plan = observed.plan
     if observed.suspended or plan is None or plan.refusal is None or not plan.refusal.waits:
         return None
-    waiting: dict[str, Any] = {"gpusShort": plan.refusal.gpus_short}
-    if plan.position is not None:
-        waiting["position"] = plan.position
-    return waiting
+    waiting = {
+        "gpusShort": plan.refusal.gpus_short,
+        "position": plan.position,
+        "product": plan.refusal.product,
+        "reason": str(plan.refusal.reason),
+    }
+    return {name: value for name, value in waiting.items() if value is not None}
+
+
+def _columns(observed: Observed) -> dict[str, str]:
+    """What `kubectl get` shows beside the phase."""
+    spec, facts = observed.spec, observed.facts
+    override = spec.architecture.override if spec and spec.architecture else None
+    plugins = [each.image or each.requirement or "" for each in (spec and spec.plugins) or ()]
+    return {
+        "architecture": facts.architecture if isinstance(facts, ModelFacts) else override or "",
+        "plugins": cut(", ".join(plugins)),
+        "url": service_url(observed) if observed.answering else "",
+    }

@@ -12,6 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from bowsprit.plan.result import Layout, PodPlan, ReplicaPlan, Stage
+from bowsprit.status.text import cut
+
+WHY_MAX = 4096
+"""Characters of a replica's reasons that fit into the object."""
 
 
 class RecordedReplica(NamedTuple):
@@ -36,7 +40,7 @@ def replica_to_status(replica: ReplicaPlan, revision: str) -> dict[str, Any]:
         "layerPartition": list(layout.layer_partition),
         "pods": [{"node": pod.node, "gpus": pod.gpus} for pod in replica.pods],
         "stages": [stage_to_status(stage) for stage in replica.stages],
-        "why": replica.why,
+        "why": cut(replica.why, WHY_MAX),
     }
 
 

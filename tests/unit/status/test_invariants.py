@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bowsprit.api.reasons import Condition, Reason
+from bowsprit.api.status import ModelDeploymentStatus
 from bowsprit.status.compute import compute
 from bowsprit.status.events import events_between
 from bowsprit.status.observed import Observed
@@ -68,6 +69,11 @@ def test_the_transition_time_moves_exactly_when_a_status_flips(first: Observed, 
     for name, each in new.items():
         flipped = each["status"] != old[name]["status"]
         assert each["lastTransitionTime"] == (LATE if flipped else EARLY)
+
+
+@given(anything)
+def test_the_api_server_would_take_it(observed: Observed) -> None:
+    ModelDeploymentStatus.model_validate(compute(observed, None, EARLY))
 
 
 @given(anything)
