@@ -82,7 +82,7 @@ class KubeClient:
         namespace: str | None = None,
         accept: str = "application/json",
     ) -> AsyncIterator[Json]:
-        """Watch events, bookmarks included, until the server ends the stream; Gone when the version is too old."""
+        """Watch events, bookmarks too, until the server ends the stream; Gone when the version is too old."""
         query = {
             "watch": "1",
             "allowWatchBookmarks": "true",
@@ -153,7 +153,7 @@ class KubeClient:
         uid: str,
         grace_seconds: int | None = None,
     ) -> None:
-        """Deletes exactly that object (uid), dependents in the background; NotFound and Conflict mean gone."""
+        """Deletes exactly that object (uid), dependents in the background; NotFound or Conflict: it is gone."""
         options: Json = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",

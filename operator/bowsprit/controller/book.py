@@ -30,7 +30,7 @@ View = TypeVar("View")
 
 class Book:
     def __init__(self, queue: WorkQueue[ModelKey], products: ProductTable) -> None:
-        self._queue = queue
+        self.queue = queue
         self.ledger = GpuLedger(products)
         self.lws_installed = False
         self.models: Cache[Declared] = Cache(self._declared, self._model_changed)
@@ -93,14 +93,14 @@ class Book:
                 register(self._users_of[source], declared.key)
         only_status = before and after and replace(before, status={}) == replace(after, status={})
         if not only_status:
-            self._queue.add(ModelKey(*key))
+            self.queue.add(ModelKey(*key))
 
     def _node_changed(self, key: ObjectKey, before: NodeView | None, after: NodeView | None) -> None:
         if after is None:
             self.ledger.remove_node(key.name)
         else:
             self.ledger.upsert_node(after)
-        self._queue.add(FLEET)
+        self.queue.add(FLEET)
         if before is not None:
             self._add_all(self.models_on(key.name))
 
@@ -119,7 +119,7 @@ class Book:
         for child in (before, after):
             if child is not None:
                 self._children_of[child.key].pop((child.kind, child.name), None)
-                self._queue.add(child.key)
+                self.queue.add(child.key)
         if after is not None:
             self._children_of[after.key][after.kind, after.name] = after
 
@@ -128,7 +128,7 @@ class Book:
 
     def _add_all(self, keys: Iterable[ModelKey]) -> None:
         for key in tuple(keys):
-            self._queue.add(key)
+            self.queue.add(key)
 
 
 def config_map_of(declared: Declared | None) -> ObjectKey | None:

@@ -32,7 +32,7 @@ class FactSource:
         self._known.pop(key, None)
 
     async def read(self, declared: Declared) -> Facts | None:
-        """The model's facts, or why there are none; None when the spec cannot be read. Raises ClusterError."""
+        """The model's facts, or why there are none; None when the spec cannot be read."""
         if declared.deployment is None:
             return None
         source = config_map_of(declared)

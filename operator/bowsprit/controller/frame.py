@@ -90,7 +90,8 @@ class Frame:
 def declared_of(obj: Mapping[str, Any]) -> Declared:
     """Reads a ModelDeployment; whatever is wrong with it becomes `faults`.
 
-    The rules of the CRD are not asked again: the API server has applied them; what it cannot see is asked here.
+    The rules of the CRD are not asked again, the API server has applied them; what it cannot see is asked
+    here.
     """
     meta = obj["metadata"]
     faults: tuple[str, ...] = ()
@@ -115,10 +116,11 @@ def declared_of(obj: Mapping[str, Any]) -> Declared:
 def frame_of(
     declared: Declared,
     facts: ModelFacts | FactsError | None,
+    *,
     children: Iterable[Child],
     pods: Iterable[PodView],
-    is_broken: Callable[[PodView], bool],
     recorded: Iterable[RecordedReplica],
+    is_broken: Callable[[PodView], bool],
 ) -> Frame:
     """Gathers what belongs to a model. Children of an earlier object of the same name are not its own."""
     own = tuple(child for child in children if child.owner == declared.uid and not child.terminating)

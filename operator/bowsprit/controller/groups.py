@@ -1,7 +1,7 @@
 """Which replicas exist: the pods of one model's workloads, sorted into groups.
 
-A group is the pods of one replica: one pod of a Deployment, or one group of a LeaderWorkerSet. What a group is
-good for follows from its pods alone, so a killed operator finds everything again.
+A group is the pods of one replica: one pod of a Deployment, or one group of a LeaderWorkerSet. What a group
+is good for follows from its pods alone, so a killed operator finds everything again.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def groups_of(
 ) -> tuple[Group, ...]:
     """The groups of all workloads whose layout is known, in a stable order.
 
-    `is_broken` says of one pod that its group must go, for reasons that pods do not show themselves (a node that
-    is gone, a bind that took too long).
+    `is_broken` says of one pod that its group must go, for reasons that pods do not show themselves (a node
+    that is gone, a bind that took too long).
     """
     by_name = {workload.name: workload for workload in workloads if workload.layout is not None}
     members: dict[tuple[str, str], list[PodView]] = defaultdict(list)

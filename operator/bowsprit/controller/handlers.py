@@ -1,8 +1,8 @@
 """kopf's part: its watches of the small kinds, each handler one line into a cache.
 
-Only event handlers: they leave the objects untouched (no annotations, no finalizers). kopf neither retries them nor
-reports what a relist no longer shows; both are made up for by the caches, which are compared with full lists
-regularly, and by the queue behind them.
+Only event handlers: they leave the objects untouched (no annotations, no finalizers). kopf neither retries
+them nor reports what a relist no longer shows; both are made up for by the caches, which are compared with
+full lists regularly, and by the queue behind them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The operator process: connects the parts, starts them in order, stops them in reverse.
 
-Watches and caches run from the start on every replica of the operator; only the holder of the Lease plans and writes.
-Losing the Lease ends the process: whoever restarts it starts clean.
+Watches and caches run from the start on every replica of the operator; only the holder of the Lease plans and
+writes. Losing the Lease ends the process: whoever restarts it starts clean.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from bowsprit.cluster.resources import (
 )
 from bowsprit.controller import handlers, logs
 from bowsprit.controller.book import Book
+from bowsprit.controller.factsource import FactSource
 from bowsprit.controller.metrics import Metrics
-from bowsprit.controller.placement import Failures
 from bowsprit.controller.queue import WorkQueue
 from bowsprit.controller.reconcile import Reconciler
 from bowsprit.controller.server import StatusServer
@@ -84,13 +84,12 @@ class Operator:
         identity = settings.identity or f"{socket.gethostname()}-{os.getpid()}"
         self._leadership = Leadership(client, settings.lease_name, settings.lease_namespace, identity)
         writer = Writer(client, self._book, self._leadership.holds, now)
-        failures = Failures(settings.bind_timeout_s)
-        self._reconciler = Reconciler(
-            client, self._book, self._queue, writer, failures, self._metrics, now, settings.writers
-        )
+        facts = FactSource(client, self._book.config_maps)
+        self._reconciler = Reconciler(self._book, facts, writer, self._metrics, settings)
         self._feeds = self._make_feeds()
         self._server = StatusServer(self._metrics.registry, self._unhealthy, self._unready)
         self._stop = asyncio.Event()
+        self._synced = asyncio.Event()
         self._lost = False
 
     async def run(self) -> int:
@@ -142,8 +141,7 @@ class Operator:
     async def _lead(self) -> None:
         self._metrics.leader.set(1)
         log.info("lease.acquired")
-        while not self._book.synced:
-            await asyncio.sleep(0.05)
+        await self._synced.wait()
         await self._reconciler.run()
 
     async def _lease_lost(self) -> None:
@@ -157,7 +155,9 @@ class Operator:
         while True:
             for feed in (*self._feeds.listed, self._feeds.lws):
                 await self._relist(feed)
-            await asyncio.sleep(self._settings.resync_s if self._book.synced else 1.0)
+            if self._book.synced:
+                self._synced.set()
+            await asyncio.sleep(self._settings.resync_s if self._book.synced else 0.2)
 
     async def _relist(self, feed: ListWatch) -> None:
         try:

@@ -1,8 +1,8 @@
 """When a placement has failed, and which nodes to leave alone for a while afterwards.
 
-A pinned pod can still lose its node: somebody else's pod took the GPU first, the kubelet refuses it, the node goes
-away. Then its whole group is removed and planned again, and the node rests for a growing time, so that the next
-plan does not walk into the same wall.
+A pinned pod can still lose its node: somebody else's pod took the GPU first, the kubelet refuses it, the node
+goes away. Then its whole group is removed and planned again, and the node rests for a growing time, so that
+the next plan does not walk into the same wall.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class WorkQueue(Generic[Key]):
         self._arrived.set()
 
     def retry(self, key: Key) -> float:
-        """Adds a key that failed, after a pause that doubles with each failure; returns the pause in seconds."""
+        """Adds a key that failed, after a pause that doubles each time; returns the pause in seconds."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         pause = min(BACKOFF_START_S * 2.0**failures, BACKOFF_MAX_S) * random.uniform(0.8, 1.2)

@@ -1,20 +1,19 @@
 """The loop: take what changed, gather frames, plan everything once, write what differs.
 
-A pass plans all models over one snapshot and then hands the models that need writing to writers that run side by
-side; a model whose writer is still busy is looked at again when it is done. What a pass decided is remembered as
-promised until the pods have taken it up, so that no later pass gives the same GPUs away, written or not.
+A pass plans all models over one snapshot and then hands the models that need writing to writers that run side
+by side; a model whose writer is still busy is looked at again when it is done. What a pass decided is
+remembered as promised until the pods have taken it up, so that no later pass gives the same GPUs away.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import structlog
 
 from bowsprit.cluster.cache import ObjectKey
-from bowsprit.cluster.client import KubeClient
 from bowsprit.cluster.errors import ClusterError
 from bowsprit.controller.book import FLEET, Book
 from bowsprit.controller.factsource import Facts, FactSource
@@ -22,7 +21,7 @@ from bowsprit.controller.frame import Declared, Frame, frame_of, wish_from
 from bowsprit.controller.groups import placed
 from bowsprit.controller.metrics import Metrics
 from bowsprit.controller.placement import Failures
-from bowsprit.controller.queue import WorkQueue
+from bowsprit.controller.settings import Settings
 from bowsprit.controller.steps import Steps, steps_of
 from bowsprit.controller.units import units_of
 from bowsprit.controller.writer import NotLeading, Writer
@@ -65,24 +64,15 @@ class _Pass:
 
 class Reconciler:
     def __init__(
-        self,
-        client: KubeClient,
-        book: Book,
-        queue: WorkQueue[ModelKey],
-        writer: Writer,
-        failures: Failures,
-        metrics: Metrics,
-        now: Callable[[], str],
-        writers: int,
+        self, book: Book, facts: FactSource, writer: Writer, metrics: Metrics, settings: Settings
     ) -> None:
         self._book = book
-        self._queue = queue
+        self._queue = book.queue
+        self._facts = facts
         self._writer = writer
-        self._failures = failures
         self._metrics = metrics
-        self._now = now
-        self._slots = asyncio.Semaphore(writers)
-        self._facts = FactSource(client, book.config_maps)
+        self._failures = Failures(settings.bind_timeout_s)
+        self._slots = asyncio.Semaphore(settings.writers)
         self._models: dict[ModelKey, _Model] = {}
         self._plan: Plan | None = None
         self.last_pass = asyncio.get_running_loop().time()
@@ -161,10 +151,10 @@ class Reconciler:
         frame = frame_of(
             declared,
             facts,
-            self._book.children_of(declared.key),
-            self._book.pods_of(declared.key),
-            self._is_broken,
-            recorded(declared, decided),
+            children=self._book.children_of(declared.key),
+            pods=self._book.pods_of(declared.key),
+            recorded=recorded(declared, decided),
+            is_broken=self._is_broken,
         )
         wish = wish_from(frame)
         if known is not None and same:
@@ -216,7 +206,7 @@ class Reconciler:
         model.writer = asyncio.create_task(self._write(key, model, steps))
 
     async def _write(self, key: ModelKey, model: _Model, steps: Steps) -> None:
-        status = compute(self._observed(model), model.frame.declared.status, self._now())
+        status = compute(self._observed(model), model.frame.declared.status, self._writer.now())
         try:
             async with self._slots:
                 errors = await self._writer.write(model.frame, status, steps)

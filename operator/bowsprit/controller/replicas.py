@@ -1,8 +1,8 @@
 """Matches what was promised with what is there: the planner's view of one model's replicas.
 
-What was promised is the plan that the last pass wrote (kept in memory, and in status.plan for the next operator);
-what is there are groups of pods. A group that stands on promised nodes has taken up its promise; promises that no
-group has taken up yet are still owed.
+What was promised is the plan that the last pass wrote (kept in memory, and in status.plan for the next
+operator); what is there are groups of pods. A group that stands on promised nodes has taken up its promise;
+promises that no group has taken up yet are still owed.
 """
 
 from __future__ import annotations
@@ -121,6 +121,6 @@ def _in_group_order(pairs: list[tuple[Group, ReplicaPlan]]) -> tuple[tuple[Group
     numbers: dict[str, list[int]] = {}
     for group, plan in pairs:
         numbers.setdefault(group.workload.name, []).append(plan.index)
-    for name in numbers:
-        numbers[name].sort(reverse=True)
+    for indices in numbers.values():
+        indices.sort(reverse=True)
     return tuple((group, replace(plan, index=numbers[group.workload.name].pop())) for group, plan in pairs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -36,7 +36,7 @@ class StatusServer:
         )
 
 
-def _answer(check: Check) -> Callable[[web.Request], object]:
+def _answer(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handler(_: web.Request) -> web.Response:
         problem = check()
         return web.Response(text=problem or "ok", status=503 if problem else 200)

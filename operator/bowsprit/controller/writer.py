@@ -1,7 +1,7 @@
 """Carries out the steps of one model. Every write may fail, be repeated, or be the last before a kill.
 
-The status goes first because it holds the promise: nothing is created or pinned that is not written down. Errors
-are sorted here: what the API server refuses becomes a condition, everything else is tried again.
+The status goes first because it holds the promise: nothing is created or pinned that is not written down.
+Errors are sorted here: what the API server refuses becomes a condition, everything else is tried again.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Writer:
         self._client = client
         self._book = book
         self._leads = leads
-        self._now = now
+        self.now = now
         self._written: dict[str, str] = {}
         """uid of a child -> the content that our last apply left behind."""
 
     async def write(self, frame: Frame, status: Mapping[str, Any], steps: Steps) -> tuple[ApplyError, ...]:
-        """Carries out all steps; returns what the API server refused. Raises ClusterError to be tried again."""
+        """Carries out all steps; returns what the API server refused. ClusterError: try again."""
         await self._status(frame, status)
         refused = []
         for manifest in steps.manifests:
@@ -133,7 +133,7 @@ class Writer:
 
     async def _event(self, frame: Frame, note: EventNote) -> None:
         """Events are for people: a lost one is not worth a retry."""
-        key, time = frame.key, self._now()
+        key, time = frame.key, self.now()
         event = {
             "apiVersion": "v1",
             "kind": "Event",
