@@ -13,6 +13,9 @@ from math import inf
 import highspy
 import numpy as np
 
+# highspy.Highs writes a banner to standard output before any option can be set; its base class does not.
+from highspy import _Highs
+
 MAX_NODES = 5000
 """Branch-and-bound nodes per objective; past it the best solution found so far stands."""
 
@@ -53,9 +56,7 @@ class Program:
         """What the objective cannot be below, by the columns' bounds alone."""
         return sum(weight * self.upper[column] for column, weight in weights.items() if weight < 0)
 
-    def _solve(
-        self, solver: highspy.Highs, weights: Weights, incumbent: list[int] | None
-    ) -> list[int] | None:
+    def _solve(self, solver: _Highs, weights: Weights, incumbent: list[int] | None) -> list[int] | None:
         costs = np.zeros(len(self.upper))
         costs[list(weights)] = list(weights.values())
         solver.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
@@ -68,8 +69,8 @@ class Program:
             return incumbent
         return [round(value) for value in solver.getSolution().col_value]
 
-    def _solver(self) -> highspy.Highs:
-        solver = highspy.Highs()
+    def _solver(self) -> _Highs:
+        solver = _Highs()
         for option, value in (
             ("output_flag", False),
             ("threads", 1),
@@ -92,6 +93,6 @@ def value_of(weights: Weights, values: Sequence[int]) -> int:
     return sum(weight * values[column] for column, weight in weights.items())
 
 
-def _add_row(solver: highspy.Highs, weights: Weights, lower: float, upper: float) -> None:
+def _add_row(solver: _Highs, weights: Weights, lower: float, upper: float) -> None:
     columns = np.array(list(weights), dtype=np.int32)
     solver.addRow(lower, upper, len(columns), columns, np.array(list(weights.values()), dtype=np.double))

@@ -8,7 +8,7 @@ from bowsprit.plan.ask import Placement
 from bowsprit.plan.ground import Ground
 from bowsprit.plan.layout import Shape, partition, stage_budget
 from bowsprit.plan.options import Options
-from bowsprit.plan.result import Layout, PodPlan, ReplicaPlan
+from bowsprit.plan.result import Layout, PodPlan, ReplicaPlan, Stage
 from bowsprit.plan.why import why
 from bowsprit.plan.wish import Wish
 
@@ -34,7 +34,7 @@ def replica_plan(
         for _ in range(gpus // pod_gpus)
     )
     split = wish.explicit.layer_partition or ()
-    stages = ()
+    stages: tuple[Stage, ...] = ()
     if wish.facts is not None:
         shape = Shape(wish.facts.digest, wish.facts)
         split = split or partition(shape, wish.demand, cut.tensor, cut.pipeline)

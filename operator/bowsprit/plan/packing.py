@@ -30,7 +30,7 @@ Packed = list[tuple[Ask, Placement]]
 
 def items(groups: Sequence[Peers], choice: Choice) -> list[Item]:
     """The chosen replicas, shared out within each group: one for each model first, the older first."""
-    answer = []
+    answer: list[Item] = []
     for group, counts in zip(groups, choice, strict=True):
         options = [
             option for option, count in zip(group.example.options, counts, strict=True) for _ in range(count)
