@@ -1,4 +1,4 @@
-"""Putting a model together: one Layer per kind of layer, embedding and head, and what tensor parallelism must divide."""
+"""Putting a model together: its layers, its two ends, and what tensor parallelism must divide."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 
 from bowsprit.facts import recurrent
 from bowsprit.facts.attention import WINDOW, Mixer, latent, per_head, uses_mla
-from bowsprit.facts.context import longest_context, read_dtype
+from bowsprit.facts.context import DTYPE_BYTES, longest_context, positions_bytes, read_dtype
+from bowsprit.facts.families import EMBEDDING_ON_EVERY_STAGE, ENDS_ON_EVERY_STAGE, TIED_UNLESS_SAID
 from bowsprit.facts.fields import Count, Fields
 from bowsprit.facts.mlp import Experts, dense, dense_width, read_experts, routed
 from bowsprit.facts.model import Divisor, KvCache, KvKind, Layer, ModelFacts
 from bowsprit.facts.pattern import Feed, Kind, Mix, layer_kinds
 from bowsprit.facts.quantization import Precision, read_precision
-from bowsprit.facts.shape import TIED_UNLESS_SAID, Shape, padded_vocabulary, read_shape
+from bowsprit.facts.shape import Shape, padded_vocabulary, read_shape
 from bowsprit.facts.towers import towers_bytes
 from bowsprit.facts.weights import Weight, layer_of
 
@@ -42,7 +43,7 @@ def text_part(config: Fields) -> tuple[Fields, Fields]:
 def assemble(config: Fields, digest: str) -> ModelFacts:
     text, beside = text_part(config)
     shape = read_shape(text)
-    precision = read_precision(*read_dtype(text, config), config.section("quantization_config"))
+    precision = read_precision(read_dtype(text, config), DTYPE_BYTES, config.section("quantization_config"))
     experts = read_experts(text, shape)
     kinds = layer_kinds(text, shape, has_experts=experts is not None)
     width = dense_width(text, shape) if any(kind.feed is Feed.DENSE for kind in kinds) else 0
@@ -50,16 +51,16 @@ def assemble(config: Fields, digest: str) -> ModelFacts:
     layers = builder.layers(kinds)
     attention = [layer.kv for layer in layers if layer.kv.kv_heads]
     divisors = tuple(builder.divisors(kinds))
-    rows = padded_vocabulary(shape.vocabulary) * shape.hidden
+    rows = padded_vocabulary(shape.vocabulary)
+    tied = _tied(text, config, shape)
+    context = longest_context(text, shape.family)
     return ModelFacts(
         digest=digest,
         architecture=_architecture(config),
         layers=layers,
-        embedding_bytes=rows * precision.dtype_bytes,
-        head_bytes=precision.matrix_bytes(
-            precision.head_scheme, shape.hidden, padded_vocabulary(shape.vocabulary)
-        ),
-        tied=_tied(text, config, shape),
+        embedding_bytes=rows * shape.hidden * precision.dtype_bytes,
+        head_bytes=precision.matrix_bytes(precision.head_scheme, shape.hidden, rows),
+        tied=tied,
         extra_bytes=towers_bytes(beside, shape, precision.dtype_bytes),
         hidden_size=shape.hidden,
         intermediate_size=max(width, experts.activation if experts else 0),
@@ -72,9 +73,12 @@ def assemble(config: Fields, digest: str) -> ModelFacts:
         dtype_bytes=precision.dtype_bytes,
         kv_dtype_bytes=precision.kv_dtype_bytes,
         quantization=precision.quantization,
-        max_model_len=longest_context(text, shape.family),
+        max_model_len=context,
         divisors=(*divisors, *builder.expert_divisors()),
         expert_parallel_divisors=divisors,
+        embedding_on_every_stage=shape.family in EMBEDDING_ON_EVERY_STAGE,
+        head_on_every_stage=shape.family in ENDS_ON_EVERY_STAGE and not tied,
+        rank_bytes=positions_bytes(text, shape, context),
     )
 
 

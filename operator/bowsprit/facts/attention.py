@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bowsprit.facts.families import OUTPUT_GATED
 from bowsprit.facts.fields import Count, Fields
 from bowsprit.facts.model import KvCache, KvKind
 from bowsprit.facts.shape import Shape
@@ -25,9 +26,6 @@ _ROPE_DIM = Count(("qk_rope_head_dim",), maximum=65_536, minimum=0)
 _VALUE_DIM = Count(("v_head_dim",), maximum=65_536)
 _INDEX_HEADS = Count(("index_n_heads",), maximum=100_000)
 _INDEX_DIM = Count(("index_head_dim",), maximum=65_536)
-
-_OUTPUT_GATED = frozenset({"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"})
-"""model_type whose query projection also makes an output gate, unless attn_output_gate says no."""
 
 _INDEXER_CACHE_BYTES = 132
 """Per token and layer: 128 fp8 values and a scale (vLLM deepseek_v2.py, DeepseekV32IndexerCache)."""
@@ -51,7 +49,7 @@ def per_head(config: Fields, shape: Shape, window: int) -> Mixer:
     if not window:
         head_dim = config.get(_GLOBAL_HEAD_DIM) or head_dim
         kv_heads = config.get(_GLOBAL_KV_HEADS) or kv_heads
-    gate = 2 if config.flag("attn_output_gate", default=shape.family in _OUTPUT_GATED) else 1
+    gate = 2 if config.flag("attn_output_gate", default=shape.family in OUTPUT_GATED) else 1
     width, kv_width = shape.heads * head_dim, kv_heads * head_dim
     return Mixer(
         weights=(

@@ -1,8 +1,8 @@
 """ModelFacts from a model's config.json: the way in for planning without a download.
 
-Pure and total: whatever the bytes are, the answer is facts or a FactsError that says which field is wrong, what was
-found and what is expected. The order is: parse, merge the overrides as vLLM does, find the text part, read shape and
-precision, say what each layer is made of, add up.
+Pure and total: whatever the bytes are, the answer is facts or a FactsError that says which field is wrong,
+what was found and what is expected. The order is: parse, merge the overrides as vLLM does, find the text
+part, read shape and precision, say what each layer is made of, add up.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from bowsprit.facts.model import FactsError, ModelFacts
 MAX_BYTES = 4 * 1024 * 1024
 """Largest config.json that is read; a ConfigMap holds 1 MiB, the largest published one 300 KiB."""
 MAX_INDEX_BYTES = 64 * 1024 * 1024
+
+_PLAIN_OBJECTS = frozenset({"quantization_config", "compression_config", "linear_attn_config"})
+"""Objects that are no nested configs to transformers, in spite of their names."""
 
 
 def facts_from_config(
@@ -52,13 +55,23 @@ def facts_from_config(
 
 
 def merged(config: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Objects are merged, everything else is replaced (vLLM config/model.py, `hf_overrides`)."""
-    result = dict(config)
-    for key, value in overrides.items():
-        old = result.get(key)
-        both = isinstance(value, Mapping) and isinstance(old, Mapping)
-        result[key] = merged(old, value) if both else value  # type: ignore[arg-type]
-    return result
+    """hfOverrides as vLLM applies them (config/model.py `_apply_dict_overrides`).
+
+    Nested configs (text_config, vision_config, …) are merged to any depth; everything else at the top,
+    rope_scaling and quantization_config too, is replaced.
+    """
+    nested = {key for key in config if key.endswith("_config")} - _PLAIN_OBJECTS
+    changed = {
+        key: _merged_deeply(config[key], value) if key in nested else value
+        for key, value in overrides.items()
+    }
+    return {**config, **changed}
+
+
+def _merged_deeply(old: Any, new: Any) -> Any:
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        return new
+    return {**old, **{key: _merged_deeply(old.get(key), value) for key, value in new.items()}}
 
 
 def _digest(config: Mapping[str, Any], total: int | None) -> str:

@@ -1,8 +1,8 @@
-"""Reading a config.json field by field: aliases, types and bounds, so that nothing behind this module meets bad input.
+"""Reading a config.json field by field: aliases, types and bounds, so that only checked values go on.
 
-Model families name the same quantity differently (num_hidden_layers, n_layer, n_layers). A `Count` or `Number`
-holds the known names and the sane bounds of one quantity; reading it gives a checked value or raises `Unusable`,
-whose message names the field, what was found and what is expected.
+Model families name the same quantity differently (num_hidden_layers, n_layer, n_layers). A `Count` holds
+the known names and the sane bounds of one quantity; reading it gives a checked value or
+raises `Unusable`, whose message names the field, what was found and what is expected.
 """
 
 from __future__ import annotations
@@ -58,6 +58,11 @@ class Fields:
     def __init__(self, values: Mapping[str, Any], path: str = "") -> None:
         self.values = values
         self._path = path
+
+    def with_defaults(self, defaults: Mapping[str, Any]) -> Fields:
+        """The same object with `defaults` where it says nothing."""
+        said = {name: value for name, value in self.values.items() if value is not None}
+        return Fields({**defaults, **said}, self._path)
 
     def path(self, name: str) -> str:
         return f"{self._path}{name}"

@@ -1,8 +1,8 @@
 """The safetensors index says how many bytes the checkpoint has; it corrects what the shapes gave.
 
-The shapes know how bytes are shared out over layers, experts, embedding and head, and the index knows the sum.
-Within 20% only the layers are scaled, since embedding and head are exact; beyond that the shapes missed something
-large and everything is scaled.
+The shapes know how bytes are shared out over layers, experts, embedding and head, and the index knows the
+sum. Within 20% only the layers are scaled, since embedding and head are exact; beyond that the shapes
+missed something large and everything is scaled.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bowsprit.facts.families import FOUR_TIMES_WIDE, MLP_BESIDE_EXPERTS, SHARED_EXPERT
 from bowsprit.facts.fields import Count, Fields
-from bowsprit.facts.shape import FOUR_TIMES_WIDE, WIDTH, Shape
+from bowsprit.facts.shape import WIDTH, Shape
 from bowsprit.facts.weights import Split, Weight, norm
 
 EXPERTS = Count(
@@ -46,9 +47,6 @@ _SHARED_WIDTH = Count(
 _DENSE_WIDTH = Count(("intermediate_size_mlp", *WIDTH.names), WIDTH.maximum)
 """Llama 4 keeps intermediate_size for its experts."""
 
-_ALWAYS_SHARED = frozenset({"llama4", "llama4_text"})
-"""model_type with one shared expert of the routed width that config.json does not mention."""
-
 
 @dataclass(frozen=True, slots=True)
 class Experts:
@@ -77,7 +75,9 @@ def _shared_width(config: Fields, shape: Shape, width: int) -> int:
     said = config.get(_SHARED_WIDTH)
     if said is not None:
         return said
-    return (config.get(_SHARED) or int(shape.family in _ALWAYS_SHARED)) * width
+    if shape.family in MLP_BESIDE_EXPERTS:
+        return config.need(WIDTH)
+    return (config.get(_SHARED) or int(shape.family in SHARED_EXPERT)) * width
 
 
 def dense_width(config: Fields, shape: Shape) -> int:
@@ -114,5 +114,5 @@ def routed(experts: Experts, shape: Shape) -> tuple[Weight, ...]:
 def _gated(
     name: str, width: int, shape: Shape, split: Split = Split.SHARDED, count: int = 1
 ) -> tuple[Weight, ...]:
-    up = (Weight(f"{name}.{matrix}", shape.hidden, width, split, count) for matrix in shape.mlp_matrices)
+    up = (Weight(f"{name}.{matrix}", shape.hidden, width, split, count) for matrix in shape.widening)
     return (*up, Weight(f"{name}.down_proj", width, shape.hidden, split, count))

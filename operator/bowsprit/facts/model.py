@@ -111,6 +111,12 @@ class ModelFacts:
     """What tp must divide when whole experts are spread over the ranks."""
     kv_replicable: bool = True
     """KV heads fewer than tp are repeated: then tp % kv_heads == 0 is asked for instead."""
+    embedding_on_every_stage: bool = False
+    """vLLM builds the embedding on every pipeline stage, not only where it is used (Mixtral)."""
+    head_on_every_stage: bool = False
+    """The same of the head; never when `tied`, where the embedding says it."""
+    rank_bytes: int = 0
+    """On every rank of every stage, whatever the split: tables of positions."""
 
     @property
     def weight_bytes(self) -> int:
@@ -120,7 +126,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class FactsError:
-    """Why a config gives no facts. `reason` is one of bowsprit.api.reasons; `field` names the config field."""
+    """Why a config gives no facts. `reason` is one of bowsprit.api.reasons; `field` is the config field."""
 
     reason: str
     field: str

@@ -1,7 +1,7 @@
 """Which layer holds what: full or sliding attention, MLA, a state; a dense MLP, experts, or nothing.
 
-Configs say it as a list per layer, as a period, as a string of letters, or as indices of exceptions. Every way ends
-here as one `Kind` a layer, so that no other module knows how it was said.
+Configs say it as a list per layer, as a period, as a string of letters, or as indices of exceptions. Every
+way ends here as one `Kind` a layer, so that no other module knows how it was said.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from bowsprit.facts.attention import WINDOW
+from bowsprit.facts.families import FULL_ATTENTION_PERIOD
 from bowsprit.facts.fields import Count, Fields, invalid
 from bowsprit.facts.shape import Shape
 
@@ -69,9 +70,6 @@ _STEP = Count(
     ("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval", "moe_layer_freq"), 1000
 )
 
-_DEFAULT_PERIODS = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "cohere2": 4, "llama4": 4, "llama4_text": 4}
-"""model_type whose class says how often attention is full when config.json does not."""
-
 
 def layer_kinds(config: Fields, shape: Shape, *, has_experts: bool) -> tuple[Kind, ...]:
     letters = config.text("hybrid_override_pattern")
@@ -122,7 +120,7 @@ def _windows(config: Fields, shape: Shape) -> tuple[Mix, ...]:
     letters = config.raw("sliding_window_pattern")
     if isinstance(letters, str) and letters and set(letters) <= {"L", "G"}:
         return tuple(Mix.SLIDING if letters[i % len(letters)] == "L" else Mix.FULL for i in layers)
-    every = config.get(_SLIDING_PATTERN) or _DEFAULT_PERIODS.get(shape.family)
+    every = config.get(_SLIDING_PATTERN) or FULL_ATTENTION_PERIOD.get(shape.family)
     if every:
         return tuple(Mix.FULL if (i + 1) % every == 0 else Mix.SLIDING for i in layers)
     if config.raw("use_sliding_window") is None:

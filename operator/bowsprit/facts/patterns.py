@@ -1,8 +1,9 @@
 """Which modules a quantization list names, decided in linear time: the patterns come from strangers.
 
-Publishers list modules as plain names ("lm_head", "model.layers.0.mlp.gate"), globs ("model.layers.3.self_attn*")
-and regular expressions ("re:.*self_attn.*"). A hostile regular expression can run for years, so they are not run:
-the part of the language that checkpoints use is translated into globs, and the rest matches nothing.
+Publishers list modules as plain names ("lm_head", "model.layers.0.mlp.gate"), globs
+("model.layers.3.self_attn*") and regular expressions ("re:.*self_attn.*"). A hostile regular expression can
+run for years, so they are not run: the part of the language that checkpoints use is translated into globs,
+and the rest matches nothing.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def _globs(pattern: str) -> Iterator[str]:
 
 def _alternatives(body: str) -> list[str]:
     """`a(b|c)d` as `abd`, `acd`; innermost groups first."""
-    done, todo = [], [body]
+    done: list[str] = []
+    todo = [body]
     while todo and len(done) + len(todo) <= _MAX_ALTERNATIVES:
         text = todo.pop()
         group = _GROUP.search(text)

@@ -1,7 +1,7 @@
-"""Bytes of a matrix under the checkpoint's quantization: bits, scales and zero points, and which modules are spared.
+"""Bytes of a matrix under the checkpoint's quantization, and which modules are spared.
 
-Read from `quantization_config` (vLLM model_executor/layers/quantization). A method that is not known here is counted
-in the activation dtype: too many bytes rather than too few.
+Read from `quantization_config` (vLLM model_executor/layers/quantization). A method that is not known here
+is counted in the activation dtype: too many bytes rather than too few.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """How one matrix is stored. `bits` per value, plus `extra_bits` for each group of inputs of each output."""
+    """How a matrix is stored: `bits` per value, and `extra_bits` for each group of inputs of each output."""
 
     bits: int
     group: int = 0
@@ -143,25 +143,29 @@ def _rules(method: str, config: Fields) -> tuple[Rule, ...]:
     groups = config.section("config_groups")
     if groups is not None:
         return tuple(_group_rule(groups, name) for name in groups.values)
-    match method:
-        case "gptq" | "awq":
-            return (Rule(_integer_scheme(config, zero_points=not _symmetric(method, config))),)
-        case "fp8" | "fbgemm_fp8":
-            return (Rule(_fp8_scheme(config)),)
-        case "mxfp4":
-            # Marlin pads the experts: 256 on the hidden side, 128 on the width (vLLM layers/quantization/mxfp4.py).
-            return (Rule(MXFP4, Patterns(["experts"])),)
-        case "bitsandbytes":
-            return (Rule(Scheme(8) if config.flag("load_in_8bit") else Scheme(4, group=64, extra_bits=32)),)
-        case "modelopt" | "modelopt_fp4" | "NVFP4" | "FP8":
-            algo = (config.text("quant_algo") or method).upper()
-            return (Rule(NVFP4 if "FP4" in algo else Scheme(8)),)
-    bits = config.get(_BITS)
-    return (Rule(_integer_scheme(config, zero_points=True)),) if bits else ()
+    if method == "mxfp4":
+        return (Rule(MXFP4, Patterns(["experts"])),)
+    scheme = _scheme(method, config)
+    return () if scheme is None else (Rule(scheme),)
 
 
 NVFP4 = Scheme(4, group=16, extra_bits=8)
+NF4 = Scheme(4, group=64, extra_bits=32)
 MXFP4 = Scheme(4, group=32, extra_bits=8, pad_inputs=256, pad_outputs=128)
+"""Experts only; padded as Marlin does it (vLLM layers/fused_moe/oracle/mxfp4.py)."""
+
+
+def _scheme(method: str, config: Fields) -> Scheme | None:
+    """The one scheme of a checkpoint without groups; None keeps the activation dtype."""
+    if method in ("fp8", "fbgemm_fp8"):
+        return _fp8_scheme(config)
+    if method == "bitsandbytes":
+        return Scheme(8) if config.flag("load_in_8bit") else NF4
+    if method in ("modelopt", "modelopt_fp4", "NVFP4", "FP8"):
+        algorithm = (config.text("quant_algo") or method).upper()
+        return NVFP4 if "FP4" in algorithm else Scheme(8)
+    known = method in ("awq", "gptq") or config.get(_BITS) is not None
+    return _integer_scheme(config, zero_points=not _symmetric(method, config)) if known else None
 
 
 def _symmetric(method: str, config: Fields) -> bool:

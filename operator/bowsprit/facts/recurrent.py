@@ -1,7 +1,7 @@
 """Layers that keep a state instead of a cache that grows: mamba, gated delta nets, KDA, short convolutions.
 
-State sizes follow vLLM model_executor/layers/mamba/mamba_utils.py: a window of the convolution's inputs in the
-activation dtype and a recurrent matrix, one of each per request.
+State sizes follow vLLM model_executor/layers/mamba/mamba_utils.py: a window of the convolution's inputs in
+the activation dtype and a recurrent matrix, one of each per request.
 """
 
 from __future__ import annotations

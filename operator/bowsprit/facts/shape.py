@@ -1,13 +1,13 @@
-"""The sizes that every family has, under all the names that they go by, and what a family leaves unsaid.
+"""The sizes that every family has, under all the names that they go by.
 
-A `Shape` is read once from the text part of a config; blocks take their widths from it. The tables at the top
-hold what transformers' config classes or vLLM's model files know and config.json does not say.
+A `Shape` is read once from the text part of a config; blocks take their widths from it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bowsprit.facts.families import ONE_KV_HEAD, SAID_BY_CLASS, UNGATED
 from bowsprit.facts.fields import Count, Fields, invalid
 
 LAYERS = Count(("num_hidden_layers", "n_layer", "n_layers", "num_layers"), maximum=1000)
@@ -20,37 +20,9 @@ KV_HEADS = Count(
 HEAD_DIM = Count(("head_dim", "attention_head_dim", "kv_channels"), maximum=65_536)
 VOCABULARY = Count(("vocab_size", "padded_vocab_size"), maximum=100_000_000)
 WIDTH = Count(
-    ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff", "block_ff_dim"), maximum=10_000_000
+    ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff", "block_ff_dim"),
+    maximum=10_000_000,
 )
-
-TIED_UNLESS_SAID = frozenset(
-    "gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text gemma4 gemma4_text gpt2 gpt_bigcode opt bloom falcon mpt "
-    "starcoder2 cohere cohere2 lfm2 lfm2_moe".split()
-)
-"""model_type whose transformers class ties the embeddings by default; config.json then often does not say so."""
-
-UNGATED = frozenset(
-    "gpt2 gpt_bigcode gpt_neox gptj codegen opt bloom falcon mpt phi starcoder2 nemotron nemotron_h persimmon arcee "
-    "biogpt".split()
-)
-"""model_type with two MLP matrices instead of gate, up and down."""
-
-FOUR_TIMES_WIDE = frozenset("gpt2 gpt_bigcode gptj codegen bloom falcon mpt".split())
-"""model_type whose MLP is four times the hidden size when config.json does not say."""
-
-ONE_KV_HEAD = frozenset({"falcon", "gpt_bigcode"})
-"""model_type whose `multi_query` means one KV head, and is the default."""
-
-SAID_BY_CLASS: dict[str, dict[str, int]] = {
-    "gemma3_text": {
-        "num_attention_heads": 8,
-        "num_key_value_heads": 4,
-        "head_dim": 256,
-        "vocab_size": 262_208,
-    },
-    "gemma3": {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262_208},
-}
-"""Sizes that published configs leave to transformers' class defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +35,16 @@ class Shape:
     kv_heads: int
     head_dim: int
     vocabulary: int
-    gated: bool
 
     @property
-    def mlp_matrices(self) -> tuple[str, ...]:
-        """Names of the matrices that widen a token; down_proj comes on top."""
-        return ("gate_proj", "up_proj") if self.gated else ("up_proj",)
+    def widening(self) -> tuple[str, ...]:
+        """Names of the MLP matrices that widen a token; down_proj comes on top."""
+        return ("up_proj",) if self.family in UNGATED else ("gate_proj", "up_proj")
 
 
 def read_shape(config: Fields) -> Shape:
     family = config.text("model_type") or ""
-    config = Fields({**SAID_BY_CLASS.get(family, {}), **config.values}, config.path(""))
+    config = config.with_defaults(SAID_BY_CLASS.get(family, {}))
     hidden, heads = config.need(HIDDEN), config.need(HEADS)
     return Shape(
         family=family,
@@ -83,7 +54,6 @@ def read_shape(config: Fields) -> Shape:
         kv_heads=_kv_heads(config, family, heads),
         head_dim=_head_dim(config, hidden, heads),
         vocabulary=config.need(VOCABULARY),
-        gated=family not in UNGATED,
     )
 
 

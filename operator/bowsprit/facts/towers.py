@@ -1,7 +1,8 @@
 """Bytes of what stands beside the language model: vision and audio encoders and their projectors.
 
-A tower is a plain transformer with its own field names, so its size is an estimate from the few fields that every
-tower has. One that does not say enough counts nothing: the safetensors index, when given, corrects the total.
+A tower is a plain transformer with its own field names, so its size is an estimate from the few fields that
+every tower has. One that does not say enough counts nothing: the safetensors index, when given, corrects
+the total.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tensors of one layer, as shapes with names, and their bytes once the precision is known.
 
-Every block (attention, MLP, experts, mamba) says what it is made of as a list of `Weight`; only here do shapes
-become the bytes of a Layer. Biases are left out: in no family do they reach 0.2% of the weights.
+Every block (attention, MLP, experts, mamba) says what it is made of as a list of `Weight`; only here do
+shapes become the bytes of a Layer. Biases are left out: in no family do they reach 0.2% of the weights.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Split(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """`count` matrices of one shape; `name` is the module's path in the layer, as quantization lists name it."""
+    """`count` matrices of one shape; `name` is the path in the layer, as quantization lists say it."""
 
     name: str
     inputs: int
