@@ -153,7 +153,7 @@ class KubeClient:
         uid: str,
         grace_seconds: int | None = None,
     ) -> None:
-        """Deletes exactly that object (uid), dependents in the background; NotFound or Conflict: it is gone."""
+        """Deletes exactly that object (uid), dependents in the background; NotFound, Conflict: it is gone."""
         options: Json = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",
