@@ -1,12 +1,37 @@
-"""The entry point of the `bowsprit` command: one typer app that the commands join."""
+"""The entry point of the `bowsprit` command: one typer app, a function a command.
+
+A command parses its arguments, calls the room that does the work, and prints. What a command needs is
+imported when it runs, so that `bowsprit version` and shell completion stay quick and `bowsprit plan` needs
+no cluster libraries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import bowsprit
+from bowsprit.cli.options import (
+    Files,
+    InventoryFiles,
+    LayoutsFile,
+    Namespace,
+    OptionalFiles,
+    Output,
+    OutputFormat,
+    ProductsFile,
+)
+from bowsprit.cli.problems import gathered, input_errors
+from bowsprit.cli.running import run
+
+if TYPE_CHECKING:
+    from bowsprit.cli.inventory import Inventory
+    from bowsprit.cli.planning import Answer
 
 app = typer.Typer(
     name="bowsprit",
-    help="Plan, estimate, explain and run plugin-aware vLLM deployments.",
+    help="Plan, explain and run plugin-aware vLLM deployments. Also callable as `kubectl bowsprit`.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
@@ -14,13 +39,181 @@ app = typer.Typer(
 
 @app.callback()
 def main() -> None:
-    """Plan, estimate, explain and run plugin-aware vLLM deployments."""
+    """Plan, explain and run plugin-aware vLLM deployments. Also callable as `kubectl bowsprit`."""
+
+
+@app.command()
+def plan(
+    filename: Files,
+    inventory: InventoryFiles = None,
+    output: OutputFormat = Output.TABLE,
+    layouts: LayoutsFile = None,
+    products: ProductsFile = None,
+) -> None:
+    """Show where the models would be placed, and how each is cut. Nothing is changed.
+
+    Exit code 0: all are placed. 3: some are not. 2: the input is wrong.
+
+    Example: bowsprit plan -f examples/twelve-gpus --inventory examples/inventories/three-a100-nodes.yaml
+    """
+    from bowsprit.cli.contract import exit_code, plan_data
+    from bowsprit.cli.screen import show
+    from bowsprit.cli.tables import plan_tables
+    from bowsprit.cli.writing import json_text, yaml_text
+
+    with input_errors():
+        answer = _answer(filename, inventory, layouts, products)
+    if output is Output.JSON:
+        typer.echo(json_text(plan_data(answer)), nl=False)
+    elif output is Output.YAML:
+        typer.echo(yaml_text([plan_data(answer)]), nl=False)
+    else:
+        show(plan_tables(answer))
+    raise typer.Exit(exit_code(answer))
+
+
+@app.command()
+def render(
+    filename: Files,
+    inventory: InventoryFiles = None,
+    layouts: LayoutsFile = None,
+    products: ProductsFile = None,
+) -> None:
+    """Print the manifests that would be applied for what can be placed, as YAML. Nothing is changed.
+
+    Exit codes as for `bowsprit plan`; what is not placed is named on stderr.
+
+    Example: bowsprit render -f examples/twelve-gpus --inventory examples/inventories/three-a100-nodes.yaml
+    """
+    from bowsprit.cli.contract import exit_code
+    from bowsprit.cli.rendering import rendered
+    from bowsprit.cli.screen import note
+    from bowsprit.cli.writing import yaml_text
+
+    with input_errors():
+        answer = _answer(filename, inventory, layouts, products)
+    typer.echo(yaml_text(manifest for model in answer.models for manifest in rendered(model)), nl=False)
+    for model in answer.models:
+        if not model.placed:
+            note(f"{model.key} is not placed: {model.verdict.reason}: {model.verdict.message}")
+    raise typer.Exit(exit_code(answer))
+
+
+@app.command("map")
+def map_command(
+    filename: OptionalFiles = None,
+    inventory: InventoryFiles = None,
+    layouts: LayoutsFile = None,
+    products: ProductsFile = None,
+) -> None:
+    """Draw the GPUs: a row a node, a cell a GPU, a colour a model. Plain text when piped.
+
+    Without -f, what holds the GPUs now; with -f, what would after planning these models as well.
+
+    Example: kubectl bowsprit map
+    """
+    from bowsprit.cli.gpumap import gpu_map, map_parts, planned_map
+    from bowsprit.cli.screen import show
+    from bowsprit.cli.subjects import recorded_replicas
+
+    with input_errors():
+        if filename:
+            answer = _answer(filename, inventory, layouts, products)
+            replicas = {model.key: model.plan.replicas for model in answer.models if model.plan}
+            drawn = planned_map(answer.fleet, answer.inventory.pods, replicas)
+        elif inventory:
+            read = _inventory(inventory, products)
+            drawn = gpu_map(read.fleet, read.pods, {})
+        else:
+            from bowsprit.cli.live import read_live_cluster
+            from bowsprit.cli.products import read_products
+
+            live = read_live_cluster(read_products(products))
+            drawn = gpu_map(live.inventory.fleet, live.inventory.pods, recorded_replicas(live))
+    show(map_parts(drawn))
+
+
+@app.command()
+def explain(
+    *,
+    name: Annotated[str, typer.Argument(help="Name of the ModelDeployment.")],
+    namespace: Namespace = "default",
+    filename: OptionalFiles = None,
+    inventory: InventoryFiles = None,
+    layouts: LayoutsFile = None,
+    products: ProductsFile = None,
+) -> None:
+    """Tell all about one model: conditions, layout, GiB per stage, nodes, and why; what it waits for.
+
+    Example: kubectl bowsprit explain mixtral -n chat
+    """
+    from bowsprit.cli.explanation import explanation_parts
+    from bowsprit.cli.screen import show
+    from bowsprit.cli.subjects import live_subject, planned_subject
+
+    with input_errors():
+        if filename:
+            subject = planned_subject(_answer(filename, inventory, layouts, products), namespace, name)
+        else:
+            from bowsprit.cli.live import read_live_cluster
+            from bowsprit.cli.products import read_products
+
+            subject = live_subject(read_live_cluster(read_products(products)), namespace, name)
+    show(explanation_parts(subject))
+
+
+@app.command()
+def crd() -> None:
+    """Print the CustomResourceDefinition.
+
+    Example: bowsprit crd | kubectl apply -f -
+    """
+    from bowsprit.api.crd import crd_yaml
+
+    typer.echo(crd_yaml(), nl=False)
+
+
+app.command()(run)
 
 
 @app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(bowsprit.__version__)
+
+
+def _answer(
+    filename: list[str], inventory: list[str] | None, layouts: str | None, products: str | None
+) -> Answer:
+    """Read everything, tell of every fault at once, and plan."""
+    from bowsprit.cli.layouts import NO_LAYOUTS, read_layouts
+    from bowsprit.cli.manifests import read_manifests
+    from bowsprit.cli.planning import answer, key_of
+    from bowsprit.cli.screen import note
+
+    manifests, read, tables = gathered(
+        lambda: read_manifests(filename),
+        lambda: _inventory(inventory, products),
+        lambda: read_layouts(layouts) if layouts else NO_LAYOUTS,
+    )
+    for name in tables.unused([key_of(each) for each in manifests.deployments]):
+        note(f"{layouts}: {name} is the name of no model in the files")
+    return answer(manifests, read, tables)
+
+
+def _inventory(paths: list[str] | None, products: str | None) -> Inventory:
+    from bowsprit.cli.inventory import read_inventory_files
+    from bowsprit.cli.products import read_products
+    from bowsprit.cli.screen import note
+
+    if not paths:
+        from bowsprit.cli.live import read_live_cluster
+
+        return read_live_cluster(read_products(products)).inventory
+    inventory = read_inventory_files(paths, read_products(products))
+    for remark in inventory.notes:
+        note(remark)
+    return inventory
 
 
 if __name__ == "__main__":

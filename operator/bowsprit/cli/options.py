@@ -1,0 +1,65 @@
+"""The arguments that several commands share, so that they are called and explained the same everywhere."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+Files = Annotated[
+    list[str],
+    typer.Option(
+        "--filename",
+        "-f",
+        metavar="FILE|DIR",
+        help="ModelDeployments and their ConfigMaps, as YAML or JSON; folders are searched; - is stdin. "
+        "May be repeated.",
+    ),
+]
+OptionalFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filename",
+        "-f",
+        metavar="FILE|DIR",
+        help="ModelDeployments and their ConfigMaps to plan; without it, what runs on the live cluster.",
+    ),
+]
+InventoryFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--inventory",
+        metavar="FILE",
+        help="Nodes and pods, as `kubectl get nodes,pods -A -o yaml` prints them; without it, the live cluster.",
+    ),
+]
+LayoutsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--layouts",
+        metavar="FILE",
+        help="Your own measured table in place of the memory model. JSON: "
+        '{"model": {"GPU product": [{"tensor": 1, "minPipeline": 3}]}}.',
+    ),
+]
+ProductsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--products",
+        metavar="FILE",
+        envvar="BOWSPRIT_PRODUCTS",
+        help="What the GPUs of unlabelled nodes are. YAML: a list `products` of "
+        "{nodeSelector, product, memoryMiB, linked}.",
+    ),
+]
+Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the model.")]
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+OutputFormat = Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")]

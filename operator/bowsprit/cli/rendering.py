@@ -1,0 +1,28 @@
+"""The manifests of one planned model, by the operator's own renderer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from bowsprit.cli.planning import ModelAnswer
+from bowsprit.render.owner import Owner
+from bowsprit.render.revision import to_controller_revision
+from bowsprit.render.services import services
+from bowsprit.render.workload import workload
+
+NO_UID = "00000000-0000-0000-0000-000000000000"
+"""Stands in ownerReferences for an object that was never applied."""
+
+
+def rendered(model: ModelAnswer) -> Iterator[dict[str, Any]]:
+    """ControllerRevision, Service, and a workload for each layout; nothing for a model without replicas."""
+    if model.plan is None or not model.plan.replicas:
+        return
+    owner = Owner(model.key.name, model.key.namespace, model.deployment.metadata.uid or NO_UID)
+    yield to_controller_revision(model.revision, owner)
+    yield from services(owner, model.revision.hash)
+    layouts = Counter(replica.layout for replica in model.plan.replicas)
+    for layout, replicas in layouts.items():
+        yield workload(owner, model.revision, layout, replicas)
