@@ -56,6 +56,8 @@ class GpuLedger:
         self._on_node: dict[str, dict[PodKey, PodView]] = {}
         self._rows: dict[str, _Row] = {}
         """Of the nodes that have something to say."""
+        self._held: Counter[tuple[str, str]] = Counter()
+        """GPUs by (product, holder), over all rows."""
         self._stale: set[str] = set()
         self._fleet: Fleet | None = Fleet(())
 
@@ -89,18 +91,26 @@ class GpuLedger:
     def fleet(self) -> Fleet:
         """The same object as before when nothing changed in between."""
         for name in self._stale:
-            row = self._row(name)
-            if row is _EMPTY:
-                self._rows.pop(name, None)
-            elif self._rows.get(name) != row:
-                self._rows[name] = row
-            else:
+            before, row = self._rows.get(name, _EMPTY), self._row(name)
+            if row == before:
                 continue
+            self._rows[name] = row
+            if row is _EMPTY:
+                del self._rows[name]
+            self._count_holders(before, -1)
+            self._count_holders(row, 1)
             self._fleet = None
         self._stale.clear()
         if self._fleet is None:
-            self._fleet = _assemble(self._rows)
+            self._fleet = _assemble(self._rows, self._held)
         return self._fleet
+
+    def _count_holders(self, row: _Row, sign: int) -> None:
+        for who, gpus in row.holders.items():
+            key = row.product, who
+            self._held[key] += sign * gpus
+            if not self._held[key]:
+                del self._held[key]
 
     def _row(self, name: str) -> _Row:
         entry = self._nodes.get(name)
@@ -150,20 +160,11 @@ def _gpu_node(view: NodeView, card: Card, held: int) -> GpuNode:
     )
 
 
-def _assemble(rows: Mapping[str, _Row]) -> Fleet:
-    nodes: list[GpuNode] = []
-    left_out: list[LeftOut] = []
-    held: dict[tuple[str, str], int] = {}
-    for name in sorted(rows):
-        node, left, product, holders = rows[name]
-        if node is not None:
-            nodes.append(node)
-        left_out += left
-        for who, gpus in holders.items():
-            held[product, who] = held.get((product, who), 0) + gpus
+def _assemble(rows: Mapping[str, _Row], held: Mapping[tuple[str, str], int]) -> Fleet:
+    in_order = [rows[name] for name in sorted(rows)]
     ranked = sorted((product, -gpus, who) for (product, who), gpus in held.items())
     return Fleet(
-        nodes=tuple(nodes),
-        left_out=tuple(left_out),
+        nodes=tuple(row.node for row in in_order if row.node is not None),
+        left_out=tuple(left for row in in_order for left in row.left_out),
         holders=tuple(Holder(who, product, -gpus) for product, gpus, who in ranked),
     )

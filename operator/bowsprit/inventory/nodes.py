@@ -61,7 +61,7 @@ class NodeView:
 
 def node_facts(node: Mapping[str, Any]) -> NodeView:
     """Project a v1 Node. Never raises: what is missing or of a wrong type reads as empty."""
-    metadata, spec, status = (wire.mapping(node.get(part)) for part in ("metadata", "spec", "status"))
+    metadata, spec, status = _parts(node)
     offer = _offer(metadata, status)
     kind = not_whole(offer)
     mixed = kind is not None and kind.why is Why.MIXED_MODELS
@@ -69,7 +69,7 @@ def node_facts(node: Mapping[str, Any]) -> NodeView:
     ready = _ready(status)
     reasons: tuple[Reason, ...] = (kind,) if kind else ()
     if kind or whole:
-        reasons += _away(metadata, spec, status, whole)
+        reasons += _away(node, offer.labels, whole)
     missing = _missing(offer) if whole else 0
     return NodeView(
         name=wire.text(metadata.get("name")),
@@ -191,17 +191,13 @@ def _bare(product: Said) -> Said:
     return product._replace(value=product.value.removesuffix("-SHARED"))
 
 
-def _away(
-    metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Mapping[str, Any], gpus: int
-) -> tuple[Reason, ...]:
+def _away(node: Mapping[str, Any], labels: Mapping[str, str], gpus: int) -> tuple[Reason, ...]:
     """Why the node takes no pods now, whatever its GPUs are."""
+    metadata, spec, status = _parts(node)
     found = []
     if metadata.get("deletionTimestamp"):
         found.append(Reason(Why.TERMINATING, "the node is being deleted", gpus))
-    if (
-        _machine(wire.labels(metadata.get("labels")), status, "operatingSystem", "kubernetes.io/os")
-        == "windows"
-    ):
+    if _machine(labels, status, "operatingSystem", "kubernetes.io/os") == "windows":
         found.append(Reason(Why.WINDOWS, "kubernetes.io/os=windows: engine images are for Linux", gpus))
     if not _ready(status):
         found.append(
@@ -213,6 +209,15 @@ def _away(
             Reason(Why.CORDONED, f"the node is cordoned (spec.unschedulable); {cure} to use it", gpus)
         )
     return tuple(found)
+
+
+def _parts(node: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]:
+    """metadata, spec and status."""
+    return (
+        wire.mapping(node.get("metadata")),
+        wire.mapping(node.get("spec")),
+        wire.mapping(node.get("status")),
+    )
 
 
 def _ready(status: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ its strings are interned. Only what somebody reads is kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -88,8 +88,7 @@ def pod_facts(pod: Mapping[str, Any]) -> PodView:
         mapping(pod.get("status")),
     )
     bound = text(spec.get("nodeName"))
-    conditions = {entry.get("type"): entry for entry in _keyed(status.get("conditions"))}
-    scheduling = conditions.get("PodScheduled", NOTHING)
+    scheduling, readiness = _conditions(status)
     scheduled = bool(bound) or scheduling.get("status") == "True"
     words = status if scheduled or status.get("reason") else scheduling
     message = words.get("message")
@@ -106,7 +105,7 @@ def pod_facts(pod: Mapping[str, Any]) -> PodView:
         terminating=bool(metadata.get("deletionTimestamp")),
         gates=tuple(text(gate.get("name")) for gate in mappings(spec.get("schedulingGates"))),
         scheduled=scheduled,
-        ready=conditions.get("Ready", NOTHING).get("status") == "True",
+        ready=readiness.get("status") == "True",
         restarts=_restarts(status),
         owner_uid=_owner_uid(metadata),
         labels=_kept_labels(metadata),
@@ -117,8 +116,16 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _keyed(value: object) -> Sequence[Mapping[str, Any]]:
-    return [entry for entry in mappings(value) if isinstance(entry.get("type"), str)]
+def _conditions(status: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """PodScheduled and Ready."""
+    scheduling = readiness = NOTHING
+    for condition in mappings(status.get("conditions")):
+        kind = condition.get("type")
+        if kind == "PodScheduled":
+            scheduling = condition
+        elif kind == "Ready":
+            readiness = condition
+    return scheduling, readiness
 
 
 def _kept_labels(metadata: Mapping[str, Any]) -> Mapping[str, str]:
@@ -206,8 +213,9 @@ def _asks(containers: object) -> list[tuple[bool, dict[str, int]]]:
 def _request(holder: Mapping[str, Any]) -> dict[str, int]:
     """GPUs in the `resources` of a container or pod; a limit alone is a request too."""
     resources = holder.get("resources")
-    if not resources or not isinstance(resources, Mapping):
+    if not resources:
         return {}
+    resources = mapping(resources)
     requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
     found = {}
     for resource in RESOURCES:

@@ -68,12 +68,15 @@ def _unreadable(offer: Offer) -> Reason | None:
 
 _MIG_CURE = "set the node label nvidia.com/mig.config=all-disabled to have whole GPUs"
 _MIG_CONFIG = re.compile(r"all-[0-9]g\..+")
-_MIG_RESOURCE = re.compile(r"nvidia\.com/mig-")
+_MIG_RESOURCE = "nvidia.com/mig-"
 
 
 def _slices(offer: Offer) -> str:
-    found = [f"{name}: {n}" for name, n in sorted(offer.others.items()) if _MIG_RESOURCE.match(name)]
-    return ", ".join(found)
+    if not offer.others:
+        return ""
+    return ", ".join(
+        f"{name}: {n}" for name, n in sorted(offer.others.items()) if name.startswith(_MIG_RESOURCE)
+    )
 
 
 def _mig(offer: Offer) -> Reason | None:

@@ -21,14 +21,15 @@ _QUANTITY = re.compile(r"([0-9]{1,9})(k?)")
 
 
 def mapping(value: object) -> Mapping[Any, Any]:
-    return value if isinstance(value, Mapping) else NOTHING
+    # Exact dicts first: the check against the abstract class costs more than all the rest.
+    return value if type(value) is dict or isinstance(value, Mapping) else NOTHING
 
 
 def mappings(value: object) -> Sequence[Mapping[str, Any]]:
     """The mappings in a list; whatever else it holds is skipped."""
     if not value or not isinstance(value, list | tuple):
         return ()
-    return [entry for entry in value if isinstance(entry, Mapping)]
+    return [entry for entry in value if type(entry) is dict or isinstance(entry, Mapping)]
 
 
 def text(value: object) -> str:
@@ -48,8 +49,11 @@ def label_text(value: object) -> str | None:
 
 
 def labels(value: object) -> dict[str, str]:
-    read = ((key, label_text(entry)) for key, entry in mapping(value).items())
-    return {intern(key): entry for key, entry in read if type(key) is str and entry is not None}
+    return {
+        intern(key): read
+        for key, entry in mapping(value).items()
+        if type(key) is str and (read := label_text(entry)) is not None
+    }
 
 
 def units(value: object) -> int | None:
