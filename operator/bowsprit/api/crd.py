@@ -50,7 +50,7 @@ def openapi_schema() -> dict[str, Any]:
         "properties": {
             "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}"},
             "kind": {"type": "string", "description": KIND},
-            "metadata": {"type": "object"},
+            "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
             "spec": without(structural(ModelDeploymentSpec), DOC_KEYWORDS),
             "status": without(structural(ModelDeploymentStatus), DOC_KEYWORDS),
         },

@@ -42,17 +42,11 @@ OWNED: tuple[Owned, ...] = (
         "it multiplies the GPUs of a replica behind the planner's back; leave it out",
     ),
     Owned(
-        (
-            "--nnodes",
-            "-n",
-            "--node-rank",
-            "-r",
-            "--master-addr",
-            "--master-port",
-            "--headless",
-            "--distributed-executor-backend",
-            "--device-ids",
-        ),
+        ("--nnodes", "-n", "--node-rank", "-r", "--headless", "--master-addr", "--master-port"),
+        "the pods of a replica find each other by it; leave it out",
+    ),
+    Owned(
+        ("--distributed-executor-backend", "--device-ids"),
         "it follows from the plan of each replica; leave it out",
     ),
     Owned(

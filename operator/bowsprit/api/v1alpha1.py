@@ -81,17 +81,19 @@ NAME_MAX = 40
 NAME_RULES = (
     rule(
         f"self.metadata.name.size() <= {NAME_MAX}",
-        f"metadata.name must have at most {NAME_MAX} characters: the names of pods and Services are made from it",
+        f"must have at most {NAME_MAX} characters: the names of pods and Services are made from it",
+        ".metadata.name",
     ),
     rule(
         "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-        "metadata.name must begin with a letter and hold only lower-case letters, digits and '-': a Service gets this "
-        "name",
+        "must begin with a letter and hold only lower-case letters, digits and '-': a Service gets this name",
+        ".metadata.name",
     ),
     rule(
         "self.metadata.name != 'vllm'",
-        "metadata.name must not be vllm: a Service of that name puts VLLM_PORT into the pods of the namespace, and "
-        "vLLM then fails to start; add a word to the name",
+        "must not be vllm: a Service of that name puts VLLM_PORT into the pods of the namespace, and vLLM then fails "
+        "to start; add a word to the name",
+        ".metadata.name",
     ),
 )
 

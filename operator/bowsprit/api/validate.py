@@ -53,7 +53,7 @@ def validate(manifest: Any) -> list[Problem]:
     schema = _schema()
     given = _without_nulls(schema, {key: value for key, value in manifest.items() if key != "status"})
     problems = [*_head(manifest), *_schema_problems(schema, given, "")]
-    return problems or list(_rule_problems(schema, given, ""))
+    return problems or list(_rule_problems(schema, _declared(schema, given), ""))
 
 
 def _head(manifest: Mapping[Any, Any]) -> Iterator[Problem]:
@@ -165,19 +165,29 @@ def _object_problems(schema: Mapping[str, Any], value: Mapping[Any, Any], path: 
 # ---- the rules -------------------------------------------------------------------------------------------------------
 
 
+def _declared(schema: Mapping[str, Any], value: Any) -> Any:
+    """What rules can see: of an open object only the fields that its schema names."""
+    if isinstance(value, list):
+        return [_declared(schema.get("items", {}), entry) for entry in value]
+    if not isinstance(value, Mapping):
+        return value
+    inner = {
+        name: schema.get("properties", {}).get(name, schema.get("additionalProperties")) for name in value
+    }
+    return {name: _declared(inner[name], child) for name, child in value.items() if inner[name] is not None}
+
+
 def _rule_problems(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Problem]:
     for entry in schema.get(RULES, ()):
         if not _holds(entry["rule"], value):
-            yield Problem(path + entry.get("fieldPath", ""), entry["message"])
+            yield Problem((path + entry.get("fieldPath", "")).lstrip("."), entry["message"])
     if isinstance(value, list):
         for index, child in enumerate(value):
             yield from _rule_problems(schema.get("items", {}), child, f"{path}[{index}]")
     elif isinstance(value, Mapping):
-        properties = schema.get("properties", {})
         for name, child in value.items():
-            inner = properties.get(name, schema.get("additionalProperties"))
-            if inner is not None:
-                yield from _rule_problems(inner, child, _join(path, name))
+            inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
+            yield from _rule_problems(inner, child, _join(path, name))
 
 
 def _holds(expression: str, value: Any) -> bool:
