@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import aiohttp
@@ -26,9 +26,22 @@ WATCH_TIMEOUT_S = 300
 """How long the API server keeps a watch open; bookmarks come about every minute."""
 WATCH_SILENCE_S = 90
 """A watch without even a bookmark for so long is taken for dead."""
-METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 Json = dict[str, Any]
+
+
+class Form(NamedTuple):
+    """What is asked of the API server when objects are read: the Accept headers of a list and of a watch."""
+
+    listed: str
+    watched: str
+
+
+WHOLE = Form("application/json", "application/json")
+METADATA_ONLY = Form(
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+)
 
 
 class KubeClient:
@@ -59,14 +72,14 @@ class KubeClient:
         selector: str | None = None,
         namespace: str | None = None,
         page_size: int = 500,
-        accept: str = "application/json",
+        form: Form = WHOLE,
     ) -> AsyncIterator[Json]:
         """The list in chunks: each page is a list document with `items` and `metadata.resourceVersion`."""
         query: dict[str, str] = {"limit": str(page_size)}
         if selector:
             query["labelSelector"] = selector
         while True:
-            page = await self._json("GET", resource.path(namespace), query, accept=accept)
+            page = await self._json("GET", resource.path(namespace), query, accept=form.listed)
             yield page
             token = page.get("metadata", {}).get("continue")
             if not token:
@@ -80,7 +93,7 @@ class KubeClient:
         *,
         selector: str | None = None,
         namespace: str | None = None,
-        accept: str = "application/json",
+        form: Form = WHOLE,
     ) -> AsyncIterator[Json]:
         """Watch events, bookmarks too, until the server ends the stream; Gone when the version is too old."""
         query = {
@@ -93,7 +106,7 @@ class KubeClient:
             query["labelSelector"] = selector
         limits = aiohttp.ClientTimeout(total=None, sock_connect=REQUEST_TIMEOUT_S, sock_read=WATCH_SILENCE_S)
         async with self._request(
-            "GET", resource.path(namespace), query, accept=accept, limits=limits
+            "GET", resource.path(namespace), query, accept=form.watched, limits=limits
         ) as response:
             async for line in response.content:
                 event: Json = json.loads(line)

@@ -1,7 +1,7 @@
 """One acting operator at a time, by a Lease.
 
 The official client brings the election; the lock under it is ours, because the client's own (37.0.2) cannot
-create a Lease (its own validation refuses its `pretty=True`) and gives up when the API server does not answer.
+create a Lease (its own validation refuses `pretty=True`) and gives up when the API server does not answer.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from bowsprit.cluster.cache import Cache, ObjectKey, key_of
-from bowsprit.cluster.client import KubeClient
+from bowsprit.cluster.client import WHOLE, Form, KubeClient
 from bowsprit.cluster.errors import ClusterError, Gone, NotFound
 from bowsprit.cluster.resources import Resource
 
@@ -34,14 +34,14 @@ class ListWatch:
         *,
         selector: str | None = None,
         namespace: str | None = None,
-        accept: str = "application/json",
+        form: Form = WHOLE,
     ) -> None:
         self._client = client
         self._resource = resource
         self._cache = cache
         self._selector = selector
         self._namespace = namespace
-        self._accept = accept
+        self._form = form
 
     async def run(self) -> None:
         """Never returns; errors are waited out with growing, jittered pauses."""
@@ -69,7 +69,7 @@ class ListWatch:
         version = ""
         try:
             async for page in self._client.pages(
-                self._resource, selector=self._selector, namespace=self._namespace, accept=self._accept
+                self._resource, selector=self._selector, namespace=self._namespace, form=self._form
             ):
                 version = version or page["metadata"]["resourceVersion"]
                 for obj in page["items"]:
@@ -90,7 +90,7 @@ class ListWatch:
                 version,
                 selector=self._selector,
                 namespace=self._namespace,
-                accept=self._accept,
+                form=self._form,
             ):
                 obj = event["object"]
                 version = obj["metadata"]["resourceVersion"]

@@ -180,7 +180,7 @@ class Operator:
         return _Feeds(
             watched=[
                 ListWatch(client, PODS, book.pods),
-                ListWatch(client, CONFIG_MAPS, book.config_maps, accept=METADATA_ONLY),
+                ListWatch(client, CONFIG_MAPS, book.config_maps, form=METADATA_ONLY),
                 ListWatch(client, CONTROLLER_REVISIONS, children[CONTROLLER_REVISIONS], selector=ours),
                 ListWatch(client, SERVICES, children[SERVICES], selector=ours),
             ],
