@@ -10,7 +10,7 @@ from bowsprit.facts.attention import WINDOW, Mixer, latent, per_head, uses_mla
 from bowsprit.facts.context import DTYPE_BYTES, longest_context, positions_bytes, read_dtype
 from bowsprit.facts.families import EMBEDDING_ON_EVERY_STAGE, ENDS_ON_EVERY_STAGE, TIED_UNLESS_SAID
 from bowsprit.facts.fields import Count, Fields
-from bowsprit.facts.mlp import Experts, dense, dense_width, read_experts, routed
+from bowsprit.facts.mlp import Experts, dense, dense_width, missing_experts, read_experts, routed
 from bowsprit.facts.model import Divisor, KvCache, KvKind, Layer, ModelFacts
 from bowsprit.facts.pattern import Feed, Kind, Mix, layer_kinds
 from bowsprit.facts.quantization import Precision, read_precision
@@ -36,7 +36,7 @@ def text_part(config: Fields) -> tuple[Fields, Fields]:
         inner = config.section(name)
         if inner is not None:
             text, beside = text_part(inner)
-            return text, config if beside is inner else beside
+            return text, config if text is inner else beside
     return config, config
 
 
@@ -126,16 +126,19 @@ class _Builder:
         return per_head(self._config, self._shape, window)
 
     def _feed(self, feed: Feed) -> tuple[Weight, ...]:
-        if feed is Feed.EXPERTS and self._experts:
-            return routed(self._experts, self._shape)
-        return dense(self._width, self._shape) if feed is Feed.DENSE else ()
+        if feed is Feed.NONE:
+            return ()
+        if feed is Feed.DENSE:
+            return dense(self._width, self._shape)
+        return routed(self._experts or missing_experts(self._config), self._shape)
 
     def divisors(self, kinds: tuple[Kind, ...]) -> Iterator[Divisor]:
         """vllm.md section 3, rules 1-4 and 17; KV heads are the planner's, who may repeat them."""
         unit = self._precision.unit
         last = len(kinds) - 1
-        head_unit = unit(f"layers.{last}.self_attn.o_proj")
-        heads_a_slice = head_unit // math.gcd(head_unit, self._shape.head_dim)
+        slices = unit(f"layers.{last}.self_attn.o_proj")
+        outputs = {self._mixer(mix).head_output for mix in {kind.mix for kind in kinds}} - {0}
+        heads_a_slice = max((slices // math.gcd(slices, output) for output in outputs), default=1)
         yield Divisor("num_attention_heads", self._shape.heads, heads_a_slice)
         yield Divisor("vocab_size", padded_vocabulary(self._shape.vocabulary))
         if self._width:

@@ -37,6 +37,8 @@ class Mixer:
 
     weights: tuple[Weight, ...]
     kv: KvCache
+    head_output: int = 0
+    """Values that one head hands to the output projection; 0 when there are no heads to split."""
 
 
 def uses_mla(config: Fields) -> bool:
@@ -65,6 +67,7 @@ def per_head(config: Fields, shape: Shape, window: int) -> Mixer:
             values_per_head=2 * head_dim,
             window=window,
         ),
+        head_output=head_dim,
     )
 
 
@@ -86,6 +89,7 @@ def latent(config: Fields, shape: Shape, kv_dtype_bytes: int) -> Mixer:
             *indexer,
         ),
         kv=KvCache(KvKind.MLA, kv_heads=1, latent_values=rank + rope + indexer_values),
+        head_output=value,
     )
 
 

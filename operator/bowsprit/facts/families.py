@@ -28,6 +28,9 @@ UNGATED = frozenset(
 FOUR_TIMES_WIDE = frozenset({"gpt2", "gpt_bigcode", "gptj", "codegen", "bloom", "falcon", "mpt"})
 """The MLP is four times as wide as the hidden state unless the config says otherwise."""
 
+ADJUSTED_WIDTH = frozenset({"lfm2"})
+"""The MLP is two thirds as wide as the config says, unless block_auto_adjust_ff_dim says no."""
+
 ONE_KV_HEAD = frozenset({"falcon", "gpt_bigcode"})
 """`multi_query` means one KV head, and is the default."""
 

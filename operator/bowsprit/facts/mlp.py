@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
-from bowsprit.facts.families import FOUR_TIMES_WIDE, MLP_BESIDE_EXPERTS, SHARED_EXPERT
-from bowsprit.facts.fields import Count, Fields
+from bowsprit.facts.families import ADJUSTED_WIDTH, FOUR_TIMES_WIDE, MLP_BESIDE_EXPERTS, SHARED_EXPERT
+from bowsprit.facts.fields import Count, Fields, invalid
 from bowsprit.facts.shape import WIDTH, Shape
 from bowsprit.facts.weights import Split, Weight, norm
 
@@ -44,8 +45,9 @@ _SHARED_WIDTH = Count(
     maximum=10_000_000,
     minimum=0,
 )
-_DENSE_WIDTH = Count(("intermediate_size_mlp", *WIDTH.names), WIDTH.maximum)
+_DENSE_WIDTH = Count(("intermediate_size_mlp",), WIDTH.maximum)
 """Llama 4 keeps intermediate_size for its experts."""
+_WIDTH_MULTIPLE = Count(("block_multiple_of",), 65_536)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,11 @@ def read_experts(config: Fields, shape: Shape) -> Experts | None:
     return Experts(count, min(count, config.need(_TOP_K)), width, _shared_width(config, shape, width))
 
 
+def missing_experts(config: Fields) -> NoReturn:
+    """A layer pattern asks for experts and the config counts none."""
+    raise invalid(config.path(EXPERTS.names[0]), config.get(EXPERTS), "2 or more: the layers have experts")
+
+
 def _shared_width(config: Fields, shape: Shape, width: int) -> int:
     said = config.get(_SHARED_WIDTH)
     if said is not None:
@@ -81,19 +88,18 @@ def _shared_width(config: Fields, shape: Shape, width: int) -> int:
 
 
 def dense_width(config: Fields, shape: Shape) -> int:
-    if shape.family == "lfm2":
-        return _lfm2_width(config)
-    if config.get(_DENSE_WIDTH) is None and shape.family in FOUR_TIMES_WIDE:
+    said = config.get(_DENSE_WIDTH) or config.get(WIDTH)
+    if said is None and shape.family in FOUR_TIMES_WIDE:
         return 4 * shape.hidden
-    return config.need(_DENSE_WIDTH)
+    width = said or config.need(WIDTH)
+    return _adjusted(width, config) if shape.family in ADJUSTED_WIDTH else width
 
 
-def _lfm2_width(config: Fields) -> int:
+def _adjusted(width: int, config: Fields) -> int:
     """Two thirds of what is said, rounded up (transformers modeling_lfm2.py, Lfm2MLP)."""
-    width = config.need(_DENSE_WIDTH)
     if not config.flag("block_auto_adjust_ff_dim", default=True):
         return width
-    multiple = config.get(Count(("block_multiple_of",), maximum=65_536)) or 256
+    multiple = config.get(_WIDTH_MULTIPLE) or 256
     return -(-(2 * width // 3) // multiple) * multiple
 
 

@@ -24,6 +24,9 @@ _SYNONYMS = (
     (".w3", ".up_proj"),
     (".w2", ".down_proj"),
 )
+_LANGUAGE_MODEL = frozenset(
+    {"", "model", "language_model", "backbone", "decoder", "transformer", "thinker", "text_model", "llm"}
+)
 _LAYER = re.compile(r"layers\.(\d{1,4})\.")
 _ANY = re.compile(r"\.\*|\.\+|\\d\+|\[0-9\]\+|\\d\*")
 _GROUP = re.compile(r"\((?:\?:)?([^()]*)\)")
@@ -92,10 +95,12 @@ def _alternatives(body: str) -> list[str]:
 
 
 def _canonical(name: str) -> str:
+    """Without the path to the language model's layers; towers and drafting heads have layers of their own."""
     for theirs, ours in _SYNONYMS:
         name = name.replace(theirs, ours)
-    start = name.find("layers.")
-    return name[start:] if start > 0 and "*" not in name[:start] else name
+    before, found, after = name.partition("layers.")
+    language = set(before.split(".")) <= _LANGUAGE_MODEL
+    return found + after if found and language else name
 
 
 def _runs(name: str) -> Iterator[str]:
