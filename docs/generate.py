@@ -11,13 +11,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from docs.generators import cli
+from docs.generators import api, cli
 
 ROOT = Path(__file__).resolve().parent.parent
 
 Generator = Callable[[], Mapping[str, str]]
 
-GENERATORS: tuple[Generator, ...] = (cli.generate,)
+GENERATORS: tuple[Generator, ...] = (api.generate, cli.generate)
 
 
 def collect(generators: Iterable[Generator]) -> dict[str, str]:

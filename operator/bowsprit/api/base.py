@@ -80,6 +80,13 @@ ATOMIC = Schema({"x-kubernetes-list-type": "atomic"})
 """An ordered list: server-side apply replaces it whole."""
 SET = Schema({"x-kubernetes-list-type": "set"})
 """The API server refuses duplicates."""
+
+
+def keyed_by(key: str) -> Schema:
+    """A list whose items are told apart by one field, which no two of them share."""
+    return Schema({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]})
+
+
 OPEN_OBJECT: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 ObjectName = Annotated[

@@ -17,6 +17,7 @@ from bowsprit.api.base import (
     ImageReference,
     MemorySize,
     example,
+    keyed_by,
     quoted,
     rule,
     rules,
@@ -260,6 +261,7 @@ class Engine(ApiModel):
             max_length=128,
             description="Environment of the engine container (core/v1 EnvVar); credentials by secretKeyRef.",
         ),
+        keyed_by("name"),
         example("[{name: VLLM_LOGGING_LEVEL, value: DEBUG}]"),
     ]
     resources: Annotated[

@@ -12,16 +12,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bowsprit.api.base import ATOMIC, ApiModel, Schema, example
+from bowsprit.api.base import ATOMIC, ApiModel, Schema, example, keyed_by
 
 REPLICAS_MAX = 4096
 """Most entries of status.plan.replicas: those of the target revision and those that it replaces."""
 STAGES_MAX = 1024
 """Most pipeline stages of one replica, and so most pods."""
-
-
-def _by(key: str) -> Schema:
-    return Schema({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]})
 
 
 class ConditionStatus(StrEnum):
@@ -157,7 +153,7 @@ class ModelDeploymentStatus(ApiModel):
             description="Ready is the summary; Reconciling and Stalled speak to GitOps tools; PluginVerified, "
             "Planned, GPUsReserved, Available and Progressing are the steps.",
         ),
-        _by("type"),
+        keyed_by("type"),
     ]
     phase: Annotated[
         str | None,

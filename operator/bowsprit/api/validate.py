@@ -140,10 +140,17 @@ def _list_problems(schema: Mapping[str, Any], value: list[Any], path: str) -> It
     items = schema.get("items", {})
     for index, entry in enumerate(value):
         yield from _schema_problems(items, entry, f"{path}[{index}]")
+    for index, entry in enumerate(_identities(schema, value)):
+        if entry in _identities(schema, value)[:index]:
+            yield Problem(f"{path}[{index}]", f"{_shown(entry)} stands there twice")
+
+
+def _identities(schema: Mapping[str, Any], value: list[Any]) -> list[Any]:
+    """What must differ between the items of a list: nothing in an ordinary one."""
     if schema.get("x-kubernetes-list-type") == "set":
-        for index, entry in enumerate(value):
-            if entry in value[:index]:
-                yield Problem(f"{path}[{index}]", f"{_shown(entry)} stands there twice")
+        return value
+    (key,) = schema.get("x-kubernetes-list-map-keys", (None,))
+    return [entry[key] for entry in value if isinstance(entry, Mapping) and key in entry]
 
 
 def _object_problems(schema: Mapping[str, Any], value: Mapping[Any, Any], path: str) -> Iterator[Problem]:

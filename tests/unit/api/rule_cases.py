@@ -521,6 +521,11 @@ MALFORMED: dict[str, Refused] = {
         "spec.plugins[0].entryPoints[1]",
         "x stands there twice",
     ),
+    "an environment variable twice": Refused(
+        manifest(engine={"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}),
+        "spec.engine.env[1]",
+        "A stands there twice",
+    ),
     "an environment variable without name": Refused(
         env(value="1"), "spec.engine.env[0].name", "must be given"
     ),
