@@ -30,7 +30,7 @@ def parse_layout(text: str) -> Layout | None:
     """The layout that `layout_data` wrote; None for anything else."""
     try:
         data = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(data, Mapping) or not isinstance(data.get("product"), str):
         return None

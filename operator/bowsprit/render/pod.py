@@ -28,7 +28,7 @@ def head_template(name: str, revision: Revision, layout: Layout) -> dict[str, An
     """Of the pod that answers requests: the only one, or rank 0 of a group. `name` is the model's."""
     container = engine.engine_container(name, revision, layout, engine.head_args(layout))
     container |= engine.head_extras(revision.spec, revision.weight_bytes)
-    pod = merge({"spec": _pod(revision.spec, container)}, revision.spec.template or {})
+    pod = merge({"metadata": {}, "spec": _pod(revision.spec, container)}, revision.spec.template or {})
     return merge(pod, _must_hold(name, revision, layout, labels.HEAD))
 
 
@@ -36,7 +36,10 @@ def worker_template(name: str, revision: Revision, layout: Layout) -> dict[str, 
     """Of the other pods of a group."""
     container = engine.engine_container(name, revision, layout, engine.worker_args(layout))
     container |= engine.worker_extras()
-    pod = merge({"spec": _pod(revision.spec, container)}, _without_http_probes(revision.spec.template or {}))
+    pod = merge(
+        {"metadata": {}, "spec": _pod(revision.spec, container)},
+        _without_http_probes(revision.spec.template or {}),
+    )
     return merge(pod, _must_hold(name, revision, layout, labels.WORKER))
 
 

@@ -1,11 +1,14 @@
-"""What the schema cannot see: it leaves the pod template open, so what cannot be merged is found here.
+"""What the schema cannot see: it leaves the pod template and a few other objects open. What of them cannot be
+written down as JSON, or merged into a pod, is found here.
 
 A spec with problems is neither planned nor rendered; what runs keeps running.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
+from types import NoneType
 from typing import Any
 
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
@@ -13,12 +16,50 @@ from bowsprit.render.template import MERGE_KEYS
 
 _OBJECTS = frozenset({"metadata", "spec", "labels", "annotations", "nodeSelector", "resources"})
 _CONTAINERS = ("containers", "initContainers")
+_DEEPEST = 64
 _DURATION = "terminationGracePeriodSeconds"
 
 
 def problems(spec: ModelDeploymentSpec) -> tuple[str, ...]:
     """What is wrong with a spec, each as `field: what is wrong and what to do`."""
-    template = spec.template or {}
+    unwritable = [f"{path}: {fault}" for path, value in _open_values(spec) if (fault := _json_fault(value))]
+    return tuple(unwritable or _template_problems(spec.template or {}))
+
+
+def _open_values(spec: ModelDeploymentSpec) -> Iterator[tuple[str, Any]]:
+    """Where the API takes any object."""
+    yield "spec.template", spec.template
+    if spec.architecture:
+        yield "spec.architecture.hfOverrides", spec.architecture.hf_overrides
+    if spec.engine:
+        yield "spec.engine.env", spec.engine.env
+        yield "spec.engine.resources", spec.engine.resources
+    if spec.accelerator:
+        yield "spec.accelerator.tolerations", spec.accelerator.tolerations
+
+
+def _json_fault(value: Any) -> str | None:
+    level, depth = [value], 0
+    while level:
+        if depth > _DEEPEST:
+            return f"is nested more than {_DEEPEST} levels deep: nothing in Kubernetes or vLLM is"
+        for each in level:
+            if isinstance(each, float) and not isfinite(each):
+                return f"{each} is not a number that JSON has: write a finite one, or put it in quotes"
+            if not isinstance(each, (Mapping, list, str, int, float, NoneType)):
+                return f"{each} is a {type(each).__name__} in YAML: put it in quotes"
+        level = [inner for each in level for inner in _inner(each)]
+        depth += 1
+    return None
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return [*value.keys(), *value.values()]
+    return value if isinstance(value, list) else ()
+
+
+def _template_problems(template: Mapping[str, Any]) -> list[str]:
     found = [*_unmergeable(template, "spec.template")]
     for section in ("metadata", "spec"):
         if isinstance(template.get(section), Mapping):
@@ -28,19 +69,25 @@ def problems(spec: ModelDeploymentSpec) -> tuple[str, ...]:
         if kind in _CONTAINERS and _has_keys(containers, "name"):
             for container in containers:
                 found += _unmergeable(container, f"spec.template.spec.{kind}[{container['name']}]")
-    return tuple(found)
+    return found
 
 
-def _unmergeable(section: Mapping[str, Any], path: str) -> Iterator[str]:
+def _unmergeable(section: Mapping[Any, Any], path: str) -> Iterator[str]:
     for key, value in section.items():
         fault = _fault(key, value)
         if fault:
             yield f"{path}.{key}: {fault}"
 
 
-def _fault(key: str, value: Any) -> str | None:
+def _fault(key: object, value: Any) -> str | None:
+    if not isinstance(key, str):
+        return "must be text: put it in quotes"
     if key.startswith("$"):
         return "patch directives are not supported: write the fields themselves (null deletes one)"
+    return _shape_fault(key, value)
+
+
+def _shape_fault(key: str, value: Any) -> str | None:
     if key in MERGE_KEYS and not _has_keys(value, MERGE_KEYS[key]):
         return f"must be a list of objects, each with {MERGE_KEYS[key]}: entries are merged by it"
     if key == "tolerations" and not _is_list_of_objects(value):

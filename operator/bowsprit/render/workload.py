@@ -27,10 +27,13 @@ LEADER_WORKER_SET_API = "leaderworkerset.x-k8s.io/v1"
 _NO_DEADLINE = 2**31 - 1
 """progressDeadlineSeconds that means none: pods may wait for GPUs as long as it takes."""
 
+_KindAndSpec = tuple[dict[str, str], dict[str, Any]]
+
 
 def workload(owner: Owner, revision: Revision, layout: Layout, replicas: int) -> dict[str, Any]:
     """The Deployment or LeaderWorkerSet that runs `replicas` replicas of a revision in one layout."""
-    kind = _deployment if layout.pods == 1 else _leader_worker_set
+    render = _deployment if layout.pods == 1 else _leader_worker_set
+    kind, spec = render(owner, revision, layout, replicas)
     metadata = owned_metadata(
         owner,
         names.workload_name(owner.name, revision.hash, layout),
@@ -38,44 +41,36 @@ def workload(owner: Owner, revision: Revision, layout: Layout, replicas: int) ->
     )
     metadata["annotations"] = {names.LAYOUT_ANNOTATION: canonical_json(layout_data(layout))}
     # A copy, so that callers may add to a manifest without changing the revision that it was made from.
-    return deepcopy(kind(owner, revision, layout, replicas) | {"metadata": metadata})
+    return deepcopy({**kind, "metadata": metadata, "spec": spec})
 
 
-def _deployment(owner: Owner, revision: Revision, layout: Layout, replicas: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels.workload_selector(owner.name, revision.hash, layout)},
-            "strategy": {"type": "Recreate"},
-            "progressDeadlineSeconds": _NO_DEADLINE,
-            "revisionHistoryLimit": 0,
-            "template": head_template(owner.name, revision, layout),
-        },
+def _deployment(owner: Owner, revision: Revision, layout: Layout, replicas: int) -> _KindAndSpec:
+    return {"apiVersion": "apps/v1", "kind": "Deployment"}, {
+        "replicas": replicas,
+        "selector": {"matchLabels": labels.workload_selector(owner.name, revision.hash, layout)},
+        "strategy": {"type": "Recreate"},
+        "progressDeadlineSeconds": _NO_DEADLINE,
+        "revisionHistoryLimit": 0,
+        "template": head_template(owner.name, revision, layout),
     }
 
 
-def _leader_worker_set(owner: Owner, revision: Revision, layout: Layout, replicas: int) -> dict[str, Any]:
+def _leader_worker_set(owner: Owner, revision: Revision, layout: Layout, replicas: int) -> _KindAndSpec:
     """LeaderWorkerSet makes the group's headless Service itself, named like the set, with not-ready addresses
     published (lws v0.8.0 pkg/utils/controller): a second one of ours would only fight for the same name."""
-    return {
-        "apiVersion": LEADER_WORKER_SET_API,
-        "kind": "LeaderWorkerSet",
-        "spec": {
-            "replicas": replicas,
-            "startupPolicy": "LeaderCreated",
-            "networkConfig": {"subdomainPolicy": "Shared"},
-            "rolloutStrategy": {
-                "type": "RollingUpdate",
-                "rollingUpdateConfiguration": {"partition": 0, "maxUnavailable": "100%", "maxSurge": 0},
-            },
-            "leaderWorkerTemplate": {
-                "size": layout.pods,
-                "restartPolicy": "RecreateGroupOnPodRestart",
-                "leaderTemplate": head_template(owner.name, revision, layout),
-                "workerTemplate": worker_template(owner.name, revision, layout),
-            },
+    return {"apiVersion": LEADER_WORKER_SET_API, "kind": "LeaderWorkerSet"}, {
+        "replicas": replicas,
+        "startupPolicy": "LeaderCreated",
+        "networkConfig": {"subdomainPolicy": "Shared"},
+        "rolloutStrategy": {
+            "type": "RollingUpdate",
+            "rollingUpdateConfiguration": {"partition": 0, "maxUnavailable": "100%", "maxSurge": 0},
+        },
+        "leaderWorkerTemplate": {
+            "size": layout.pods,
+            "restartPolicy": "RecreateGroupOnPodRestart",
+            "leaderTemplate": head_template(owner.name, revision, layout),
+            "workerTemplate": worker_template(owner.name, revision, layout),
         },
     }
 

@@ -1,0 +1,162 @@
+"""Models whose manifests the tests look at, each by what is special about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bowsprit.api.v1alpha1 import ModelDeploymentSpec
+from bowsprit.facts.model import KvCache, KvKind, Layer, ModelFacts
+from bowsprit.plan.result import Layout
+from bowsprit.render.owner import Owner
+from bowsprit.render.revision import Revision, revision_of
+
+A100 = "NVIDIA-A100-80GB-PCIe"
+OWNER = Owner("llama", "chat", "7f3c0a52-8b6e-4d0f-9a51-0c1d2e3f4a5b")
+
+_LAYER = Layer(1_500_000_000, 200_000_000, 0, 16_384, KvCache(KvKind.FULL, kv_heads=8, values_per_head=256))
+FACTS = ModelFacts(
+    digest="70b",
+    architecture="LlamaForCausalLM",
+    layers=(_LAYER,) * 80,
+    embedding_bytes=2_101_346_304,
+    head_bytes=2_101_346_304,
+    tied=False,
+    extra_bytes=0,
+    hidden_size=8192,
+    intermediate_size=28672,
+    heads=64,
+    kv_heads=8,
+    head_dim=128,
+    vocab_size=128256,
+    experts=0,
+    dtype="bfloat16",
+    dtype_bytes=2,
+    kv_dtype_bytes=2,
+    quantization=None,
+    max_model_len=131072,
+    divisors=(),
+    expert_parallel_divisors=(),
+)
+
+ONE_POD = Layout(A100, tensor=1, pipeline=3, gpus_per_pod=3, layer_partition=(27, 27, 26))
+FIVE_PODS = Layout(A100, tensor=1, pipeline=5, gpus_per_pod=1, layer_partition=(16, 16, 16, 16, 16))
+TENSOR_4 = Layout("NVIDIA-H100-80GB-HBM3", tensor=4, pipeline=1, gpus_per_pod=4, layer_partition=(80,))
+ONE_GPU = Layout(A100, tensor=1, pipeline=1, gpus_per_pod=1, layer_partition=(80,))
+LAYOUTS = (ONE_POD, FIVE_PODS, TENSOR_4, ONE_GPU)
+
+
+def spec(**fields: Any) -> ModelDeploymentSpec:
+    """A spec on the wire: camelCase fields beside a model that can be replaced."""
+    return ModelDeploymentSpec.model_validate({"model": {"uri": "hf://meta-llama/Llama-3.1-70B"}, **fields})
+
+
+def revision(**fields: Any) -> Revision:
+    return revision_of(spec(**fields), FACTS, OWNER.name)
+
+
+@dataclass(frozen=True)
+class Example:
+    layout: Layout
+    fields: dict[str, Any]
+
+
+EXAMPLES = {
+    "one-pod-pp3": Example(
+        ONE_POD,
+        {
+            "capacity": {"maxModelLen": 16384, "concurrency": 4},
+            "engine": {"args": ["--enable-prefix-caching", "--max-num-seqs=64"]},
+        },
+    ),
+    "group-pp5": Example(
+        FIVE_PODS,
+        {
+            "architecture": {"override": "MyLlama", "hfOverrides": {"num_key_value_heads": 16}},
+            "capacity": {"kvCacheDtype": "fp8"},
+        },
+    ),
+    "tensor-4": Example(
+        TENSOR_4,
+        {
+            "parallelism": {"expert": True},
+            "capacity": {"gpuMemoryUtilization": 0.9, "cpuOffload": "8Gi"},
+            "engine": {"args": ["--enforce-eager"], "sharedMemory": "32Gi"},
+            "accelerator": {
+                "nodeSelector": {"pool": "gpu"},
+                "tolerations": [{"key": "dedicated", "value": "llm", "effect": "NoSchedule"}],
+            },
+        },
+    ),
+    "plugins": Example(
+        ONE_POD,
+        {
+            "plugins": [
+                {"image": "registry.example.com/my-opt:1.2.3", "entryPoints": ["my_opt"]},
+                {
+                    "requirement": "other-plugin==2.0",
+                    "indexURL": "https://packages.example.com/simple",
+                    "hashes": [f"sha256:{'ab' * 32}"],
+                    "entryPoints": ["other", "my_opt"],
+                },
+            ],
+            "engine": {"image": "registry.example.com/vllm:0.32"},
+        },
+    ),
+    "pvc": Example(ONE_GPU, {"model": {"uri": "pvc://models/llama/8b", "name": "llama-8b"}}),
+    "object-storage": Example(
+        ONE_GPU,
+        {
+            "model": {"uri": "s3://models/llama-8b"},
+            "engine": {
+                "env": [
+                    {
+                        "name": "AWS_SECRET_ACCESS_KEY",
+                        "valueFrom": {"secretKeyRef": {"name": "s3", "key": "key"}},
+                    },
+                    {"name": "VLLM_NO_USAGE_STATS", "value": "0"},
+                ],
+                "resources": {"requests": {"cpu": 4, "memory": "64Gi"}, "limits": {"memory": "64Gi"}},
+            },
+        },
+    ),
+    "token": Example(
+        ONE_GPU,
+        {
+            "model": {
+                "uri": "hf://meta-llama/Llama-3.1-8B",
+                "revision": "0e9e39f",
+                "tokenSecretRef": {"name": "hf-token", "key": "token"},
+            },
+            "engine": {"env": [{"name": "VLLM_API_KEY", "value": "unsafe"}]},
+        },
+    ),
+    "template": Example(
+        FIVE_PODS,
+        {
+            "template": {
+                "metadata": {"labels": {"team": "chat"}, "annotations": {"example.com/note": "mine"}},
+                "spec": {
+                    "priorityClassName": "production",
+                    "runtimeClassName": "nvidia",
+                    "terminationGracePeriodSeconds": 330,
+                    "securityContext": {"runAsUser": None, "fsGroup": 2000},
+                    "nodeSelector": {"zone": "a"},
+                    "tolerations": [{"key": "spot", "operator": "Exists"}],
+                    "imagePullSecrets": [{"name": "registry"}],
+                    "volumes": [{"name": "home", "persistentVolumeClaim": {"claimName": "cache"}}],
+                    "initContainers": [{"name": "warm", "image": "busybox"}],
+                    "containers": [
+                        {
+                            "name": "engine",
+                            "livenessProbe": {"httpGet": {"path": "/ping"}},
+                            "readinessProbe": None,
+                            "volumeMounts": [{"name": "home", "mountPath": "/home/vllm", "subPath": "llama"}],
+                        },
+                        {"name": "proxy", "image": "envoy", "ports": [{"containerPort": 9000}]},
+                    ],
+                },
+            }
+        },
+    ),
+}

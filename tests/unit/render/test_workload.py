@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bowsprit.plan.result import Layout
+from bowsprit.render import labels
+from bowsprit.render.layouts import layout_data, layout_key, parse_layout
+from bowsprit.render.names import LAYOUT_ANNOTATION
+from bowsprit.render.services import services
+from bowsprit.render.workload import layout_of, revision_hash_of, workload
+from tests.unit.render.examples import FIVE_PODS, LAYOUTS, ONE_GPU, ONE_POD, OWNER, TENSOR_4, revision, spec
+
+DAMAGED = ["", "{}", "[]", "null", "not JSON", '{"product":"x"}', "[" * 100_000]
+
+
+def templates(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    if manifest["kind"] == "Deployment":
+        return [manifest["spec"]["template"]]
+    group = manifest["spec"]["leaderWorkerTemplate"]
+    return [group["leaderTemplate"], group["workerTemplate"]]
+
+
+def engine(template: dict[str, Any]) -> dict[str, Any]:
+    (found,) = [each for each in template["spec"]["containers"] if each["name"] == "engine"]
+    return found
+
+
+def env(template: dict[str, Any]) -> dict[str, Any]:
+    variables = engine(template)["env"]
+    assert len({variable["name"] for variable in variables}) == len(variables)
+    return {variable["name"]: variable.get("value", variable.get("valueFrom")) for variable in variables}
+
+
+def option(template: dict[str, Any], flag: str) -> str | None:
+    args: list[str] = engine(template)["args"]
+    return args[args.index(flag) + 1] if flag in args else None
+
+
+layouts = st.builds(
+    Layout,
+    product=st.text(max_size=40),
+    tensor=st.integers(1, 8),
+    pipeline=st.integers(1, 8),
+    gpus_per_pod=st.integers(1, 8),
+    layer_partition=st.lists(st.integers(1, 99), max_size=8).map(tuple),
+)
+
+
+@given(layouts)
+def test_a_workload_knows_its_layout(layout: Layout) -> None:
+    manifest = workload(OWNER, revision(), layout, 1)
+    assert layout_of(manifest) == layout
+    assert revision_hash_of(manifest) == revision().hash
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_key)
+@pytest.mark.parametrize("text", [*DAMAGED, None], ids=range(len(DAMAGED) + 1))
+def test_a_workload_knows_its_layout_when_the_annotation_is_damaged(layout: Layout, text: str | None) -> None:
+    manifest = workload(OWNER, revision(), layout, 1)
+    manifest["metadata"]["annotations"][LAYOUT_ANNOTATION] = text
+    assert layout_of(manifest) == layout
+
+
+def test_an_annotation_that_says_another_layout_is_not_believed() -> None:
+    manifest = workload(OWNER, revision(), ONE_POD, 1)
+    other = workload(OWNER, revision(), ONE_GPU, 1)
+    manifest["metadata"]["annotations"] = other["metadata"]["annotations"]
+    assert layout_of(manifest) == ONE_POD
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {},
+        {"kind": "Deployment"},
+        {"kind": "Deployment", "metadata": {"annotations": None}, "spec": {"template": {"spec": None}}},
+        {"kind": "LeaderWorkerSet", "spec": {"leaderWorkerTemplate": {"workerTemplate": {}}}},
+        {
+            "kind": "Deployment",
+            "metadata": {"annotations": {LAYOUT_ANNOTATION: "{}"}},
+            "spec": {"template": 1},
+        },
+    ],
+    ids=range(5),
+)
+def test_an_object_of_another_maker_has_no_layout(manifest: dict[str, Any]) -> None:
+    assert layout_of(manifest) is None
+
+
+@given(st.text())
+def test_reading_a_layout_never_fails(text: str) -> None:
+    assert parse_layout(text) is None or isinstance(parse_layout(text), Layout)
+
+
+@pytest.mark.parametrize("field", ["tensor", "pipeline", "gpusPerPod", "layerPartition", "product"])
+@pytest.mark.parametrize("value", [0, -1, True, 1.5, "1", None, [0], [True], {}], ids=repr)
+def test_a_layout_with_a_wrong_number_is_no_layout(field: str, value: Any) -> None:
+    from bowsprit.render.canonical import canonical_json
+
+    if (field, value) != ("product", "1"):
+        assert parse_layout(canonical_json({**layout_data(ONE_POD), field: value})) is None
+
+
+def test_one_pod_is_a_deployment_that_never_surges() -> None:
+    manifest = workload(OWNER, revision(), ONE_POD, 3)
+    assert (manifest["kind"], manifest["spec"]["replicas"]) == ("Deployment", 3)
+    assert manifest["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_several_pods_are_a_group_that_restarts_as_a_whole_and_never_surges() -> None:
+    manifest = workload(OWNER, revision(), FIVE_PODS, 3)
+    group = manifest["spec"]["leaderWorkerTemplate"]
+    assert (manifest["kind"], manifest["spec"]["replicas"], group["size"]) == ("LeaderWorkerSet", 3, 5)
+    assert group["restartPolicy"] == "RecreateGroupOnPodRestart"
+    rolling = manifest["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]
+    assert (rolling["maxSurge"], rolling["maxUnavailable"]) == (0, "100%")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_key)
+def test_every_pod_is_gated_and_holds_its_gpus(layout: Layout) -> None:
+    for template in templates(workload(OWNER, revision(), layout, 1)):
+        assert template["spec"]["schedulingGates"] == [{"name": "bowsprit.dev/placement"}]
+        assert engine(template)["resources"]["limits"] == {"nvidia.com/gpu": str(layout.gpus_per_pod)}
+
+
+def test_a_deployment_selects_its_own_pods_and_the_service_the_heads() -> None:
+    what = revision()
+    alone, group = workload(OWNER, what, ONE_POD, 1), workload(OWNER, what, FIVE_PODS, 1)
+    (service,) = services(OWNER, what.hash)
+
+    def selects(selector: dict[str, str], template: dict[str, Any]) -> bool:
+        return selector.items() <= template["metadata"]["labels"].items()
+
+    head, worker = templates(group)
+    (pod,) = templates(alone)
+    selector = alone["spec"]["selector"]["matchLabels"]
+    assert [selects(selector, each) for each in (pod, head, worker)] == [True, False, False]
+    reached = [selects(service["spec"]["selector"], each) for each in (pod, head, worker)]
+    assert reached == [True, True, False]
+    other = revision(engine={"args": ["--x"]})
+    assert not selects(service["spec"]["selector"], templates(workload(OWNER, other, ONE_POD, 1))[0])
+
+
+def test_ranks_of_a_group_differ_only_in_what_makes_them_head_or_worker() -> None:
+    head, worker = templates(workload(OWNER, revision(plugins=[{"image": "a"}]), FIVE_PODS, 1))
+    assert (option(head, "--node-rank"), option(worker, "--node-rank")) == ("0", "$(LWS_WORKER_INDEX)")
+    assert "--headless" not in engine(head)["args"]
+    assert "--headless" in engine(worker)["args"]
+    for flag in ("--nnodes", "--master-addr", "--master-port", "--pipeline-parallel-size"):
+        assert option(head, flag) == option(worker, flag) is not None
+    assert env(head) == env(worker)
+    assert head["spec"]["initContainers"] == worker["spec"]["initContainers"]
+    assert head["spec"]["volumes"] == worker["spec"]["volumes"]
+
+
+def test_a_worker_has_no_port_and_no_probe_over_http() -> None:
+    probes = {"livenessProbe": {"httpGet": {"path": "/x", "port": 1}}, "startupProbe": {"periodSeconds": 5}}
+    template = {"spec": {"containers": [{"name": "engine", **probes}, {"name": "proxy", **probes}]}}
+    head, worker = templates(workload(OWNER, revision(template=template), FIVE_PODS, 1))
+    assert not {"ports", "livenessProbe", "readinessProbe", "startupProbe"} & engine(worker).keys()
+    assert engine(head)["livenessProbe"]["httpGet"]["path"] == "/x"
+    assert worker["spec"]["containers"][1]["livenessProbe"] == probes["livenessProbe"]
+
+
+def test_a_worker_takes_a_probe_that_runs_a_command() -> None:
+    probe = {"exec": {"command": ["true"]}}
+    template = {"spec": {"containers": [{"name": "engine", "livenessProbe": probe}]}}
+    _, worker = templates(workload(OWNER, revision(template=template), FIVE_PODS, 1))
+    assert engine(worker)["livenessProbe"] == probe
+
+
+@pytest.mark.parametrize(
+    ("engine_fields", "path"),
+    [
+        ({}, "/v1/models"),
+        ({"env": [{"name": "VLLM_API_KEY", "value": "x"}]}, "/health"),
+        ({"args": ["--api-key", "x"]}, "/health"),
+        ({"args": ["--api_key=x"]}, "/health"),
+    ],
+    ids=[
+        "nobody asks for a key",
+        "a key in the environment",
+        "a key in the arguments",
+        "in another spelling",
+    ],
+)
+def test_ready_means_that_the_model_is_listed_where_a_probe_may_ask(engine_fields: Any, path: str) -> None:
+    (pod,) = templates(workload(OWNER, revision(engine=engine_fields), ONE_POD, 1))
+    assert engine(pod)["readinessProbe"]["httpGet"]["path"] == path
+
+
+def test_probes_speak_tls_when_the_engine_does() -> None:
+    args = ["--ssl-certfile", "/tls/crt", "--ssl-keyfile", "/tls/key"]
+    (pod,) = templates(workload(OWNER, revision(engine={"args": args}), ONE_POD, 1))
+    assert engine(pod)["livenessProbe"]["httpGet"]["scheme"] == "HTTPS"
+
+
+@pytest.mark.parametrize(
+    ("layout", "partition"),
+    [(ONE_POD, "27,27,26"), (FIVE_PODS, "16,16,16,16,16"), (TENSOR_4, None), (ONE_GPU, None)],
+    ids=["one pod", "five pods", "no stages", "one GPU"],
+)
+def test_the_layer_partition_is_said_where_there_are_stages(layout: Layout, partition: str | None) -> None:
+    for template in templates(workload(OWNER, revision(), layout, 1)):
+        assert env(template).get("VLLM_PP_LAYER_PARTITION") == partition
+
+
+def test_one_gpu_leaves_the_executor_to_vllm() -> None:
+    (one,) = templates(workload(OWNER, revision(), ONE_GPU, 1))
+    (three,) = templates(workload(OWNER, revision(), ONE_POD, 1))
+    assert (
+        option(one, "--distributed-executor-backend"),
+        option(three, "--distributed-executor-backend"),
+    ) == (
+        None,
+        "mp",
+    )
+
+
+def test_kubernetes_expands_what_users_write_and_leaves_alone_what_bowsprit_writes() -> None:
+    what = revision(architecture={"hfOverrides": {"a": "$(HOME) $5"}}, engine={"args": ["--x", "$(HOME)"]})
+    (pod,) = templates(workload(OWNER, what, ONE_GPU, 1))
+    assert option(pod, "--hf-overrides") == '{"a":"$$(HOME) $$5"}'
+    assert engine(pod)["args"][-2:] == ["--x", "$(HOME)"]
+
+
+def test_a_users_variable_takes_the_place_of_ours() -> None:
+    what = revision(engine={"env": [{"name": "VLLM_NO_USAGE_STATS", "value": "0"}]})
+    (pod,) = templates(workload(OWNER, what, ONE_GPU, 1))
+    assert env(pod)["VLLM_NO_USAGE_STATS"] == "0"
+
+
+def test_the_planner_and_the_engine_reckon_with_the_same_batch() -> None:
+    from bowsprit.render.wishes import demand_of
+
+    for args in ([], ["--max-num-seqs", "4096"], ["--max-num-batched-tokens=8k"], ["--max_num_seqs=3"]):
+        engine_fields = {"args": args}
+        demand = demand_of(spec(engine=engine_fields))
+        (pod,) = templates(workload(OWNER, revision(engine=engine_fields), ONE_GPU, 1))
+        given = {flag: option(pod, flag) for flag in ("--max-num-batched-tokens", "--max-num-seqs")}
+        if not any("batched" in arg for arg in args):
+            assert given["--max-num-batched-tokens"] == str(demand.max_batched_tokens)
+        if not any("seqs" in arg for arg in args):
+            assert given["--max-num-seqs"] == str(demand.max_sequences)
+
+
+def test_pods_satisfy_the_restricted_pod_security_standard() -> None:
+    what = revision(plugins=[{"image": "a"}, {"requirement": "b==1"}])
+    for template in templates(workload(OWNER, what, FIVE_PODS, 1)):
+        pod = template["spec"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["enableServiceLinks"] is False
+        for container in [*pod["containers"], *pod["initContainers"]]:
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        allowed = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim"}
+        assert all(volume.keys() - {"name"} <= allowed for volume in pod["volumes"])
+
+
+def test_labels_hold_against_a_template() -> None:
+    wanted = {labels.ROLE: "worker", labels.MODEL: "other", "team": "chat"}
+    what = revision(template={"metadata": {"labels": wanted}})
+    (pod,) = templates(workload(OWNER, what, ONE_GPU, 1))
+    found = pod["metadata"]["labels"]
+    assert (found[labels.ROLE], found[labels.MODEL], found["team"]) == ("head", "llama", "chat")
