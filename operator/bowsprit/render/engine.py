@@ -19,7 +19,6 @@ from bowsprit.render.revision import Revision
 
 HOME = "/home/vllm"
 SHARED_MEMORY_VOLUME, HOME_VOLUME, MODEL_VOLUME = "shared-memory", "home", "model"
-LAYOUT_ENV = "BOWSPRIT_LAYOUT"
 
 CONTAINER_SECURITY: dict[str, Any] = {
     "allowPrivilegeEscalation": False,
@@ -165,7 +164,7 @@ def _environment(revision: Revision, layout: Layout) -> list[dict[str, Any]]:
         # Reporting a cluster's models to a third party is the cluster owner's decision: "0" in engine.env
         # allows it.
         {"name": "VLLM_NO_USAGE_STATS", "value": "1"},
-        {"name": LAYOUT_ENV, "value": canonical_json(layout_data(layout))},
+        {"name": names.LAYOUT_ENV, "value": canonical_json(layout_data(layout))},
         *plugins.plugin_env(spec.plugins or ()),
     ]
     if layout.pipeline > 1 and layers:

@@ -16,6 +16,7 @@ FIELD_MANAGER = "bowsprit"
 
 PLACEMENT_GATE = "bowsprit.dev/placement"
 LAYOUT_ANNOTATION = "bowsprit.dev/layout"
+LAYOUT_ENV = "BOWSPRIT_LAYOUT"
 
 ENGINE_CONTAINER = "engine"
 HTTP_PORT = 8000

@@ -6,24 +6,38 @@ A spec with problems is neither planned nor rendered; what runs keeps running.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from types import NoneType
 from typing import Any
 
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
+from bowsprit.render.names import LAYOUT_ENV
 from bowsprit.render.template import MERGE_KEYS
 
 _OBJECTS = frozenset({"metadata", "spec", "labels", "annotations", "nodeSelector", "resources"})
 _CONTAINERS = ("containers", "initContainers")
 _DEEPEST = 64
+_OWN_VARIABLES = frozenset({LAYOUT_ENV, "LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"})
 _DURATION = "terminationGracePeriodSeconds"
 
 
 def problems(spec: ModelDeploymentSpec) -> tuple[str, ...]:
     """What is wrong with a spec, each as `field: what is wrong and what to do`."""
     unwritable = [f"{path}: {fault}" for path, value in _open_values(spec) if (fault := _json_fault(value))]
-    return tuple(unwritable or _template_problems(spec.template or {}))
+    return tuple(unwritable or [*_variable_problems(spec), *_template_problems(spec.template or {})])
+
+
+def _variable_problems(spec: ModelDeploymentSpec) -> Iterator[str]:
+    variables = (spec.engine.env if spec.engine else None) or []
+    for name, times in Counter(variable.get("name") for variable in variables).items():
+        if times > 1:
+            yield f"spec.engine.env: {name} is given {times} times: keep one"
+        if name in _OWN_VARIABLES:
+            yield f"spec.engine.env: {name} is Bowsprit's or LeaderWorkerSet's own: choose another name"
+        if name == "PYTHONPATH" and spec.plugins:
+            yield "spec.engine.env: PYTHONPATH leads to the plugins: put what you need on it into a plugin"
 
 
 def _open_values(spec: ModelDeploymentSpec) -> Iterator[tuple[str, Any]]:

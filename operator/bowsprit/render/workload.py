@@ -16,7 +16,6 @@ from typing import Any
 from bowsprit.plan.result import Layout
 from bowsprit.render import labels, names
 from bowsprit.render.canonical import canonical_json
-from bowsprit.render.engine import LAYOUT_ENV
 from bowsprit.render.layouts import layout_data, layout_key, parse_layout
 from bowsprit.render.owner import Owner, owned_metadata
 from bowsprit.render.pod import head_template, worker_template
@@ -84,7 +83,11 @@ def layout_of(manifest: Mapping[str, Any]) -> Layout | None:
     template = _head_template_of(manifest)
     written = [
         _at(manifest, "metadata", "annotations", names.LAYOUT_ANNOTATION),
-        *(variable.get("value") for variable in _engine_env(template) if variable.get("name") == LAYOUT_ENV),
+        *(
+            variable.get("value")
+            for variable in _engine_env(template)
+            if variable.get("name") == names.LAYOUT_ENV
+        ),
     ]
     key = _at(template, "metadata", "labels", labels.LAYOUT)
     candidates = (parse_layout(text) for text in written if isinstance(text, str))

@@ -143,6 +143,32 @@ def test_what_json_cannot_hold_is_refused(case: str) -> None:
     ]
 
 
+VARIABLES: dict[str, tuple[dict[str, Any], str]] = {
+    "a variable given twice": (
+        {"engine": {"env": [{"name": "A", "value": "1"}, {"name": "B"}, {"name": "A", "value": "2"}]}},
+        "spec.engine.env: A is given 2 times: keep one",
+    ),
+    "the group's own": (
+        {"engine": {"env": [{"name": "LWS_WORKER_INDEX", "value": "1"}]}},
+        "spec.engine.env: LWS_WORKER_INDEX is Bowsprit's or LeaderWorkerSet's own: choose another name",
+    ),
+    "the plugins' path": (
+        {"engine": {"env": [{"name": "PYTHONPATH", "value": "/x"}]}, "plugins": [{"image": "a"}]},
+        "spec.engine.env: PYTHONPATH leads to the plugins: put what you need on it into a plugin",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", VARIABLES)
+def test_a_variable_that_would_hide_another_is_refused(case: str) -> None:
+    fields, message = VARIABLES[case]
+    assert problems(spec(**fields)) == (message,)
+
+
+def test_a_path_of_the_users_own_is_fine_without_plugins() -> None:
+    assert problems(spec(engine={"env": [{"name": "PYTHONPATH", "value": "/x"}]})) == ()
+
+
 def test_every_problem_is_found_at_once() -> None:
     template = {"metadata": {"labels": 1}, "spec": {"volumes": 1, "containers": [{"name": "a", "env": 1}]}}
     assert len(problems(spec(template=template))) == 3
