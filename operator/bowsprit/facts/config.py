@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bowsprit.api.reasons import Reason
-from bowsprit.facts.assemble import assemble
+from bowsprit.facts.assemble import assemble, text_part
+from bowsprit.facts.context import served_bytes
 from bowsprit.facts.fields import Fields, Unusable, invalid
 from bowsprit.facts.index import corrected, total_size
 from bowsprit.facts.model import FactsError, ModelFacts
@@ -42,8 +43,11 @@ def facts_from_config(
         total = None
         if index_json is not None:
             total = total_size(Fields(_object(index_json, "model.safetensors.index.json", MAX_INDEX_BYTES)))
-        facts = assemble(Fields(config), _digest(config, total))
-        return facts if total is None else corrected(facts, total)
+        whole = Fields(config)
+        facts = assemble(whole, _digest(config, total))
+        if total is None:
+            return facts
+        return corrected(facts, served_bytes(total, text_part(whole)[0], whole))
     except Unusable as unusable:
         return unusable.error
     except RecursionError:

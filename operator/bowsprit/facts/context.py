@@ -63,6 +63,12 @@ def read_dtype(text: Fields, whole: Fields) -> str:
     return "bfloat16"
 
 
+def served_bytes(on_disk: int, text: Fields, whole: Fields) -> int:
+    """Bytes in GPU memory of a checkpoint of `on_disk` bytes: float32 is served in 16 bits."""
+    said = {config.text(name) for config in (text, whole) for name in ("dtype", "torch_dtype")}
+    return max(1, on_disk // 2) if said & {"float32", "torch.float32", "float"} else on_disk
+
+
 def longest_context(config: Fields, family: str) -> int | None:
     """Tokens; None when the config does not say. `model_max_length` (Command-R) beats every other name."""
     lengths = [length for count in _LENGTHS if (length := config.get(count)) is not None]
