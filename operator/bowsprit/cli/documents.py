@@ -42,13 +42,10 @@ def read_files(paths: list[str], limit_mib: int = MANIFEST_LIMIT_MIB) -> Read:
     documents: list[Document] = []
     problems: list[Problem] = []
     for path in paths:
-        try:
-            for file in _files(path):
-                read = _read_file(file, limit_mib)
-                documents += read.documents
-                problems += read.problems
-        except Unreadable as error:
-            problems.append(Problem(Place(path), "", str(error)))
+        for file in _files(path):
+            read = _read_file(file, limit_mib)
+            documents += read.documents
+            problems += read.problems
     return Read(tuple(documents), tuple(problems))
 
 
@@ -57,9 +54,7 @@ def _files(path: str) -> list[str]:
     if path == STDIN or not folder.is_dir():
         return [path]
     found = sorted(str(file) for file in folder.rglob("*") if file.suffix in SUFFIXES and not file.is_dir())
-    if not found:
-        raise Unreadable(f"the folder holds no {', '.join('*' + suffix for suffix in SUFFIXES)} file")
-    return found
+    return found or [path]
 
 
 def _read_file(file: str, limit_mib: int) -> Read:
@@ -67,7 +62,11 @@ def _read_file(file: str, limit_mib: int) -> Read:
     problems: list[Problem] = []
     number = 0
     try:
-        for number, body in enumerate(_parse(file, _text(file, limit_mib)), start=1):
+        text = _text(file, limit_mib)
+    except Unreadable as error:
+        return Read((), (Problem(Place(file), "", str(error)),))
+    try:
+        for number, body in enumerate(_parse(file, text), start=1):
             place = Place(file, number)
             if isinstance(body, dict):
                 documents.append(Document(place, body))
@@ -93,6 +92,10 @@ def _text(file: str, limit_mib: int) -> str:
         else:
             with Path(file).open("rb") as stream:
                 data = stream.read(limit + 1)
+    except IsADirectoryError as error:
+        raise Unreadable(
+            f"the folder holds no {', '.join('*' + suffix for suffix in SUFFIXES)} file"
+        ) from error
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
     if len(data) > limit:

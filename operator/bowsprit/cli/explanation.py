@@ -12,7 +12,7 @@ from rich.text import Text
 
 from bowsprit.cli.screen import table
 from bowsprit.cli.tables import nodes_text, stage_table
-from bowsprit.plan.fleet import Fleet
+from bowsprit.plan.fleet import Fleet, Holder
 from bowsprit.plan.key import ModelKey
 from bowsprit.status.compute import previous_conditions
 from bowsprit.status.replicas import RecordedReplica, replicas_from_status
@@ -30,6 +30,8 @@ class Subject:
     key: ModelKey
     status: Mapping[str, Any]
     fleet: Fleet
+    holders: tuple[Holder, ...]
+    """Who holds GPUs: pods, and in a plan on files the other models."""
 
 
 def explanation_parts(subject: Subject) -> Iterator[RenderableType]:
@@ -60,10 +62,19 @@ def _facts(status: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 def _conditions(status: Mapping[str, Any]) -> RenderableType:
     rows = []
+    first_told: dict[str, str] = {}
     for name, each in previous_conditions(status).items():
-        said = str(each.get("status", ""))
+        said, message = str(each.get("status", "")), str(each.get("message", ""))
         style = "green" if said == _GOOD.get(name, "True") else "yellow"
-        rows.append((name, Text(said, style), str(each.get("reason", "")), str(each.get("message", ""))))
+        first = first_told.setdefault(message, name)
+        rows.append(
+            (
+                name,
+                Text(said, style),
+                str(each.get("reason", "")),
+                message if first == name else f"as {first}",
+            )
+        )
     return table(("CONDITION", "STATUS", "REASON", "MESSAGE"), rows)
 
 
@@ -89,7 +100,7 @@ def _waiting(subject: Subject) -> Iterator[RenderableType]:
     place = f", place {waiting['position']} in the queue" if waiting.get("position") else ""
     kind = f" of {product}" if product else ""
     yield Text(f"Waits for {count(waiting.get('gpusShort', 0), 'GPU')}{kind}{place}.", style="bold")
-    holders = [each for each in subject.fleet.holders if product in (None, each.product)]
+    holders = [each for each in subject.holders if product in (None, each.product)]
     if holders:
         rows = [(each.who, str(each.gpus), each.product) for each in holders[:MOST_HOLDERS]]
         yield "Who holds them:"
@@ -101,7 +112,7 @@ def _waiting(subject: Subject) -> Iterator[RenderableType]:
         yield f"  - {line}"
 
 
-def _cures(subject: Subject, product: str | None, holders: Sequence[Any]) -> Iterator[str]:
+def _cures(subject: Subject, product: str | None, holders: Sequence[Holder]) -> Iterator[str]:
     for left in subject.fleet.left_out:
         if left.gpus > left.held and product in (None, left.product):
             yield f"{count(left.gpus - left.held, 'GPU')} on {left.node} not used: {left.message}"

@@ -148,7 +148,13 @@ def _legend(gpus: GpuMap, key: ModelKey, sign: Text) -> tuple[str | Text, ...]:
     layouts = Counter(str(replica.layout) for replica in plans)
     told = ", ".join(f"{count} x {layout}" if count > 1 else layout for layout, count in layouts.items())
     held = sum(row.models.get(key, 0) for row in gpus.rows)
-    return (sign, str(key), str(held), told or "-", fullest([s for replica in plans for s in replica.stages]))
+    return (
+        sign,
+        str(key),
+        str(held),
+        told or ("not placed" if key in gpus.replicas else "-"),
+        fullest([s for replica in plans for s in replica.stages]),
+    )
 
 
 def _sum(gpus: GpuMap) -> str:

@@ -37,7 +37,7 @@ def read_live_cluster(products: ProductTable) -> LiveCluster:
     try:
         return asyncio.run(_read(products))
     except (ClusterError, ConfigException, OSError, TimeoutError) as error:
-        words = " ".join(str(error).split()) or type(error).__name__
+        words = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise BadInput([Problem(Place("live cluster"), "", f"{words}; {_INSTEAD}")]) from error
 
 

@@ -31,7 +31,7 @@ InventoryFiles = Annotated[
     typer.Option(
         "--inventory",
         metavar="FILE",
-        help="Nodes and pods, as `kubectl get nodes,pods -A -o yaml` prints them; without it, the live cluster.",
+        help="What `kubectl get nodes,pods -A -o yaml` prints; without it, the live cluster is read.",
     ),
 ]
 LayoutsFile = Annotated[

@@ -10,6 +10,7 @@ from bowsprit.cli.explanation import Subject
 from bowsprit.cli.live import LiveCluster
 from bowsprit.cli.planning import Answer
 from bowsprit.cli.problems import BadInput, Place, Problem
+from bowsprit.plan.fleet import Holder
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import ReplicaPlan
 from bowsprit.status.replicas import replicas_from_status
@@ -19,7 +20,7 @@ def planned_subject(answer: Answer, namespace: str, name: str) -> Subject:
     key = ModelKey(namespace, name)
     for model in answer.models:
         if model.key == key:
-            return Subject(key, model.status, answer.fleet)
+            return Subject(key, model.status, answer.fleet, _holders(answer, key))
     raise _not_found(key, (model.key for model in answer.models), "the given files")
 
 
@@ -28,7 +29,8 @@ def live_subject(live: LiveCluster, namespace: str, name: str) -> Subject:
     found = live.deployments.get(key)
     if found is None:
         raise _not_found(key, live.deployments, "the live cluster")
-    return Subject(key, found.get("status") or {}, live.inventory.fleet)
+    fleet = live.inventory.fleet
+    return Subject(key, found.get("status") or {}, fleet, fleet.holders)
 
 
 def recorded_replicas(live: LiveCluster) -> Mapping[ModelKey, Sequence[ReplicaPlan]]:
@@ -37,6 +39,17 @@ def recorded_replicas(live: LiveCluster) -> Mapping[ModelKey, Sequence[ReplicaPl
         key: [each.replica for each in replicas_from_status(deployment.get("status"))]
         for key, deployment in live.deployments.items()
     }
+
+
+def _holders(answer: Answer, key: ModelKey) -> tuple[Holder, ...]:
+    """What pods hold, and what the plan gives to the other models; the largest first."""
+    planned = [
+        Holder(str(model.key), replica.layout.product, replica.layout.gpus)
+        for model in answer.models
+        if model.plan and model.key != key
+        for replica in model.plan.replicas
+    ]
+    return tuple(sorted((*answer.fleet.holders, *planned), key=lambda each: (-each.gpus, each.who)))
 
 
 def _not_found(key: ModelKey, known: Iterable[ModelKey], where: str) -> BadInput:
