@@ -46,7 +46,7 @@ def explanation_parts(subject: Subject) -> Iterator[RenderableType]:
     recorded = replicas_from_status(status)
     for each in recorded:
         yield ""
-        yield from _replica(each, (status.get("revisions") or {}).get("target"))
+        yield from replica_parts(each, (status.get("revisions") or {}).get("target"))
     if "waiting" in status:
         yield ""
         yield from _waiting(subject)
@@ -78,7 +78,8 @@ def _conditions(status: Mapping[str, Any]) -> RenderableType:
     return table(("CONDITION", "STATUS", "REASON", "MESSAGE"), rows)
 
 
-def _replica(recorded: RecordedReplica, target: str | None) -> Iterator[RenderableType]:
+def replica_parts(recorded: RecordedReplica, target: str | None) -> Iterator[RenderableType]:
+    """One replica in full: layout, nodes, why, and the GiB of each stage."""
     replica = recorded.replica
     layout = replica.layout
     old = "" if recorded.revision == target else f", older revision {recorded.revision}"
