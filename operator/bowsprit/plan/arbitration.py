@@ -70,20 +70,41 @@ def peers(asks: Iterable[Ask]) -> tuple[Peers, ...]:
 
 def choose(groups: Sequence[Peers], stock: Stock) -> Choice:
     """How many replicas of each group of peers get which option."""
-    easy = tuple(tuple(group.most if first else 0 for first in _firsts(group)) for group in groups)
     limits = Limits(groups, stock)
-    if limits.hold(easy):
+    easy = _everybody(groups, limits)
+    if easy is not None:
         return easy
     program = Program()
     columns = add_groups(program, groups, [[1] * len(group.example.options) for group in groups])
     limits.add_rows(program, columns)
-    values = program.minimise([*levels(groups, columns), *age_levels(groups, columns)])
-    assert values is not None, "placing nothing keeps every row"
-    return read(columns, values)
+    nothing = [0] * len(program.upper)
+    values = program.minimise([*levels(groups, columns), *age_levels(groups, columns)], nothing)
+    return read(columns, values or nothing)
 
 
-def _firsts(group: Peers) -> Iterable[bool]:
-    return (index == 0 for index in range(len(group.example.options)))
+def _everybody(groups: Sequence[Peers], limits: Limits) -> Choice | None:
+    """All replicas in layouts of which none is cheaper for its model, when that has room: nothing can be
+    better. Large pods first; GPU types that cost the same are filled one after the other."""
+    used = [0] * len(limits.rows)
+    counts: dict[int, list[int]] = {}
+    order = sorted(range(len(groups)), key=lambda index: -groups[index].example.options[0].cut.pod_gpus)
+    for index in order:
+        group = groups[index]
+        options = group.example.options
+        counts[index] = [0] * len(options)
+        left = group.most
+        for number, option in enumerate(options):
+            if left == 0 or option.cost != options[0].cost:
+                break
+            taken = limits.taken(option)
+            rooms = [(limits.rows[row][2] - used[row]) // each for row, each in taken.items()]
+            counts[index][number] = max(0, min(left, *rooms))
+            left -= counts[index][number]
+            for row, each in taken.items():
+                used[row] += each * counts[index][number]
+        if left:
+            return None
+    return tuple(tuple(counts[index]) for index in range(len(groups)))
 
 
 def read(columns: Sequence[Columns], values: Sequence[int]) -> Choice:
@@ -169,25 +190,23 @@ class Limits:
                 for size in sizes
             )
 
-    def hold(self, choice: Choice) -> bool:
-        used: dict[tuple[tuple[int, ...], int], int] = {}
-        for group, counts in zip(self._groups, choice, strict=True):
-            for option, count in zip(group.example.options, counts, strict=True):
-                if count:
-                    site_size = (option.site.kinds, option.cut.pod_gpus)
-                    used[site_size] = used.get(site_size, 0) + option.cut.pods * count
-        return all(
-            sum(pods * (pod // size) for (zone, pod), pods in used.items() if kinds.issuperset(zone)) <= slots
-            for kinds, size, slots in self.rows
-        )
+    def taken(self, option: Option) -> dict[int, int]:
+        """Slots that a replica takes, by row."""
+        pod, kinds = option.cut.pod_gpus, option.site.kinds
+        return {
+            row: option.cut.pods * (pod // size)
+            for row, (zone, size, _) in enumerate(self.rows)
+            if size <= pod and zone.issuperset(kinds)
+        }
 
     def add_rows(self, program: Program, columns: Sequence[Columns]) -> None:
-        for kinds, size, slots in self.rows:
-            weights = {}
-            for group, each in zip(self._groups, columns, strict=True):
-                for option, ways in zip(group.example.options, each.replicas, strict=True):
-                    taken = option.cut.pods * (option.cut.pod_gpus // size)
-                    if taken and kinds.issuperset(option.site.kinds):
-                        weights.update(dict.fromkeys(ways, taken))
-            if weights:
-                program.at_most(weights, slots)
+        weights: list[dict[int, int]] = [{} for _ in self.rows]
+        for group, each in zip(self._groups, columns, strict=True):
+            for option, ways in zip(group.example.options, each.replicas, strict=True):
+                for row, taken in self.taken(option).items():
+                    weights[row].update(dict.fromkeys(ways, taken))
+                    for column in ways:
+                        program.upper[column] = min(program.upper[column], self.rows[row][2] // taken)
+        for taken_by, (_, _, slots) in zip(weights, self.rows, strict=True):
+            if taken_by:
+                program.at_most(taken_by, slots)

@@ -20,12 +20,9 @@ class Option:
     cut: Cut
     latency: int
     """Rank among the model's options under MinimizeLatency, 0 the best; always 0 under MinimizeGPUs."""
-
-    @property
-    def serving(self) -> int:
-        """How badly it serves among options of as many GPUs, 0 not at all: the stages where the GPUs are linked
-        (so the largest tensor size in a pod is best), else the tensor ranks (so stages are best)."""
-        return self.cut.pipeline if self.site.linked else self.cut.tensor
+    serving: int
+    """Rank among the options of the site with as many GPUs, 0 the best: the largest tensor size where GPUs are
+    linked, since one pod then has the fast links to itself; else the smallest, since stages talk little."""
 
     @property
     def cost(self) -> tuple[int, int, int]:

@@ -6,7 +6,6 @@ are really free. GPUs of nodes are taken from there before they are taken from w
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from bowsprit.plan.ask import Placement
@@ -16,12 +15,17 @@ from bowsprit.plan.result import ReplicaPlan
 from bowsprit.plan.wish import RolloutMode, Wish
 
 
-def gpus_by_node(replicas: Sequence[ReplicaPlan]) -> Counter[str]:
-    held: Counter[str] = Counter()
+def gpus_by_node(replicas: Sequence[ReplicaPlan]) -> dict[str, int]:
+    held: dict[str, int] = {}
     for replica in replicas:
         for pod in replica.pods:
-            held[pod.node] += pod.gpus
+            held[pod.node] = held.get(pod.node, 0) + pod.gpus
     return held
+
+
+def together(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """GPUs by node of both."""
+    return {node: one.get(node, 0) + other.get(node, 0) for node in {**one, **other}}
 
 
 def by_index(replica: ReplicaPlan) -> int:
@@ -38,7 +42,7 @@ class Holdings:
         self.retire: list[ReplicaPlan] = standing[wish.replicas :]
         self.outgoing: list[ReplicaPlan] = sorted(wish.outgoing, key=by_index)
         """Old replicas that go on serving."""
-        self.coming: Counter[str] = gpus_by_node(wish.leaving)
+        self.coming: dict[str, int] = gpus_by_node(wish.leaving)
         """GPUs by node that come back to this model and are not planned for yet."""
         self.options: Options | None = None
         self.placements: list[Placement] = []
@@ -64,10 +68,12 @@ class Holdings:
 
     def give_up(self, replicas: Sequence[ReplicaPlan]) -> None:
         """Stop old replicas: their GPUs come back to this model."""
+        if not replicas:
+            return
         gone = {id(replica) for replica in replicas}
         self.outgoing = [replica for replica in self.outgoing if id(replica) not in gone]
         self.retire.extend(replicas)
-        self.coming.update(gpus_by_node(replicas))
+        self.coming = together(self.coming, gpus_by_node(replicas))
 
     def keep_promises(self, free: dict[str, int]) -> None:
         """Keep what was promised while its GPUs are there; `free` is reduced by what is kept."""
@@ -85,11 +91,8 @@ class Holdings:
         """Old replicas that must go for `need`; None when even all of them would not do."""
 
         def enough(replicas: Sequence[ReplicaPlan]) -> bool:
-            back = gpus_by_node(replicas)
-            return all(
-                node in free and free[node] + self.coming[node] + back[node] >= gpus
-                for node, gpus in need.items()
-            )
+            back = together(self.coming, gpus_by_node(replicas))
+            return all(node in free and free[node] + back.get(node, 0) >= gpus for node, gpus in need.items())
 
         if self.wish.rollout is not RolloutMode.AUTO:
             return [] if enough([]) else None
@@ -98,8 +101,9 @@ class Holdings:
     def take(self, need: Mapping[str, int], free: dict[str, int]) -> None:
         """Plan for GPUs: the model's own that come back first, then free ones."""
         for node, gpus in need.items():
-            own = min(gpus, self.coming[node])
-            self.coming[node] -= own
+            own = min(gpus, self.coming.get(node, 0))
+            if own:
+                self.coming[node] -= own
             free[node] -= gpus - own
 
 

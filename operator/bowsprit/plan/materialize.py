@@ -1,49 +1,80 @@
-"""From a placement to a ReplicaPlan: pods in rank order, the layer split, the memory of every stage."""
+"""From placements to ReplicaPlans: pods in rank order, the layer split, the memory of every stage."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
 from math import gcd
 
-from bowsprit.plan.ask import Placement
-from bowsprit.plan.ground import Ground
+from bowsprit.plan.ask import Option, Placement
+from bowsprit.plan.ground import Stock
 from bowsprit.plan.layout import Shape, partition, stage_budget
 from bowsprit.plan.options import Options
 from bowsprit.plan.result import Layout, PodPlan, ReplicaPlan, Stage
-from bowsprit.plan.why import why
+from bowsprit.plan.why import layout_words, why
 from bowsprit.plan.wish import Wish
 
 
-def replica_plan(
-    wish: Wish, options: Options, placement: Placement, index: int, ground: Ground, largest_free: int
-) -> ReplicaPlan:
-    """`largest_free` is the largest free piece of the site before this pass; it is for the words only.
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What all replicas of one option share."""
 
-    Pods are as large as the split over nodes allows: the greatest common divisor of the GPUs on each node,
-    because all pods of a group must hold the same number of ranks. Tensor ranks never leave a pod, since
-    every node holds whole stages.
-    """
-    option = placement.option
+    layers: tuple[int, ...]
+    stages: tuple[Stage, ...]
+    words: str
+    largest_free: int
+    """The largest free piece of the site before this pass."""
+
+
+def replica_plans(
+    wish: Wish, options: Options, placements: Iterable[Placement], taken: set[int], before: Stock
+) -> list[ReplicaPlan]:
+    """New replicas, under the lowest indexes that are not `taken`; `before` is what was free."""
+    drawn: dict[Option, _Drawn] = {}
+    plans = []
+    for index, placement in zip(_unused(taken), placements, strict=False):
+        option = placement.option
+        if option not in drawn:
+            drawn[option] = _draw(wish, options, option, before)
+        plans.append(_replica_plan(wish, placement, index, drawn[option], before))
+    return plans
+
+
+def _unused(taken: set[int]) -> Iterator[int]:
+    return (index for index in count() if index not in taken)
+
+
+def _draw(wish: Wish, options: Options, option: Option, before: Stock) -> _Drawn:
     cut = option.cut
-    if wish.explicit.gpus_per_pod is not None:
-        pod_gpus = cut.pod_gpus
-    else:
-        pod_gpus = gcd(*(gpus for _, gpus in placement.nodes))
-    pods = tuple(
-        PodPlan(ground.nodes[position].name, pod_gpus)
-        for position, gpus in placement.nodes
-        for _ in range(gpus // pod_gpus)
-    )
-    split = wish.explicit.layer_partition or ()
+    layers = wish.explicit.layer_partition or ()
     stages: tuple[Stage, ...] = ()
     if wish.facts is not None:
         shape = Shape(wish.facts.digest, wish.facts)
-        split = split or partition(shape, wish.demand, cut.tensor, cut.pipeline)
+        layers = layers or partition(shape, wish.demand, cut.tensor, cut.pipeline)
         if wish.measured is None:
-            stages = stage_budget(shape, wish.demand, cut.tensor, split, option.site.memory_mib)
+            stages = stage_budget(shape, wish.demand, cut.tensor, layers, option.site.memory_mib)
+    largest = max(before.sizes(option.site.kinds), default=0)
+    return _Drawn(layers, stages, layout_words(wish, options, option), largest)
+
+
+def _replica_plan(wish: Wish, placement: Placement, index: int, drawn: _Drawn, before: Stock) -> ReplicaPlan:
+    """Pods are as large as the split over nodes allows: the greatest common divisor of the GPUs on each node,
+    because all pods of a group must hold the same number of ranks. Tensor ranks never leave a pod, since
+    every node holds whole stages."""
+    cut = placement.option.cut
+    pod_gpus = cut.pod_gpus
+    if wish.explicit.gpus_per_pod is None:
+        pod_gpus = gcd(*(gpus for _, gpus in placement.nodes))
+    nodes = before.ground.nodes
     return ReplicaPlan(
         index=index,
-        layout=Layout(option.site.product, cut.tensor, cut.pipeline, pod_gpus, split),
-        pods=pods,
-        stages=stages,
-        why=why(wish, options, placement, ground, largest_free),
+        layout=Layout(placement.option.site.product, cut.tensor, cut.pipeline, pod_gpus, drawn.layers),
+        pods=tuple(
+            PodPlan(nodes[position].name, pod_gpus)
+            for position, gpus in placement.nodes
+            for _ in range(gpus // pod_gpus)
+        ),
+        stages=drawn.stages,
+        why=why(drawn.words, placement, before.ground, drawn.largest_free),
     )

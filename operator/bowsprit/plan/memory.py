@@ -8,7 +8,7 @@ estimates. All sizes are bytes of one GPU of a stage unless a name says GiB.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
@@ -140,21 +140,31 @@ def costs(facts: ModelFacts, demand: Demand, tensor: int, pipeline: int) -> Cost
     Offloaded weights are taken off the layers evenly: each of the `pipeline` stages keeps cpu_offload_gib of
     its weights in host memory.
     """
-    weights = [layer_weights(layer, facts, tensor, demand.expert_parallel) for layer in facts.layers]
+    weights = _each(facts.layers, lambda layer: layer_weights(layer, facts, tensor, demand.expert_parallel))
+    caches = _each(facts.layers, lambda layer: layer_cache(layer.kv, facts, demand, tensor, pipeline))
     total = sum(weights)
     kept = max(0.0, 1 - demand.cpu_offload_gib * GIB * pipeline / total) if total else 1.0
-    caches = {
-        kv: layer_cache(kv, facts, demand, tensor, pipeline) for kv in {layer.kv for layer in facts.layers}
-    }
     embedding = facts.embedding_bytes / tensor
     head = facts.head_bytes / tensor
     return Costs(
-        layers=tuple(w * kept + caches[layer.kv] for w, layer in zip(weights, facts.layers, strict=True)),
+        layers=tuple(weight * kept + cache for weight, cache in zip(weights, caches, strict=True)),
         first=embedding + facts.extra_bytes,
         last=embedding if facts.tied else head,
         last_alone=0.0 if facts.tied else head,
         other=other(facts, demand, tensor),
     )
+
+
+def _each(layers: Sequence[Layer], size: Callable[[Layer], float]) -> list[float]:
+    """The size of every layer; it is reckoned once for a run of equal ones, which most models are."""
+    sizes: list[float] = []
+    before: Layer | None = None
+    current = 0.0
+    for layer in layers:
+        if before is None or (layer is not before and layer != before):
+            before, current = layer, size(layer)
+        sizes.append(current)
+    return sizes
 
 
 def stages(
@@ -164,7 +174,7 @@ def stages(
     pipeline = len(partition)
     cost = costs(facts, demand, tensor, pipeline)
     cumulative = cost.cumulative()
-    cache = [layer_cache(layer.kv, facts, demand, tensor, pipeline) for layer in facts.layers]
+    cache = _each(facts.layers, lambda layer: layer_cache(layer.kv, facts, demand, tensor, pipeline))
     answer = []
     start = 0
     for count in partition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bowsprit.plan.ask import Option
@@ -51,17 +51,24 @@ def candidates_of(wish: Wish, site: Site) -> Candidates:
     return candidates(shape, wish.demand, wish.explicit, site.memory_mib)
 
 
-def _ranked(found: Iterable[tuple[Site, Cut]], objective: Objective) -> tuple[Option, ...]:
+def _ranked(found: Sequence[tuple[Site, Cut]], objective: Objective) -> tuple[Option, ...]:
     """The cheapest first. MinimizeLatency prefers the fewest nodes, then the fewest stages (so one pod, where
     it fits), then the largest tensor size, whatever it costs in GPUs."""
-    pairs = list(found)
+    latencies: dict[tuple[int, int, int], int] = {}
     if objective is Objective.MINIMIZE_LATENCY:
-        keys = sorted({_latency_key(site, cut) for site, cut in pairs})
-        ranks = {key: rank for rank, key in enumerate(keys)}
-        options = [Option(site, cut, ranks[_latency_key(site, cut)]) for site, cut in pairs]
-    else:
-        options = [Option(site, cut, 0) for site, cut in pairs]
+        keys = sorted({_latency_key(site, cut) for site, cut in found})
+        latencies = {key: rank for rank, key in enumerate(keys)}
+    options = [
+        Option(site, cut, latencies.get(_latency_key(site, cut), 0), _serving(site, cut, found))
+        for site, cut in found
+    ]
     return tuple(sorted(options, key=lambda option: (option.cost, option.site.product, option.cut.tensor)))
+
+
+def _serving(site: Site, cut: Cut, found: Sequence[tuple[Site, Cut]]) -> int:
+    """How many layouts of as many GPUs on the same site serve better."""
+    others = [other.tensor for place, other in found if place is site and other.gpus == cut.gpus]
+    return sum(tensor > cut.tensor if site.linked else tensor < cut.tensor for tensor in others)
 
 
 def _latency_key(site: Site, cut: Cut) -> tuple[int, int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from heapq import heapify, heapreplace
 
 from bowsprit.plan.memory import Costs
 
@@ -62,10 +63,12 @@ def balanced(costs: Costs, stages: int) -> tuple[int, ...]:
 
     `stages` is at most the number of layers.
     """
+    if stages == 1:
+        return (len(costs.layers),)
+    if len(set(costs.layers)) == 1:
+        return _even(costs, stages)
     cumulative = costs.cumulative()
     count = len(costs.layers)
-    if stages == 1:
-        return (count,)
     limit = _least_limit(costs, stages)
     # best[end] = (sum of squares, start of the last stage) over splits of layers[:end] into k stages.
     best: list[tuple[float, int] | None] = [None] * (count + 1)
@@ -86,6 +89,20 @@ def balanced(costs: Costs, stages: int) -> tuple[int, ...]:
         partition.append(end - entry[1])
         end = entry[1]
     return tuple(reversed(partition))
+
+
+def _even(costs: Costs, stages: int) -> tuple[int, ...]:
+    """Equal layers, one after the other to the stage that is the least full: exact, as all weigh the same."""
+    layer = costs.layers[0]
+    ends = {0: costs.first, stages - 1: costs.last}
+    partition = [1] * stages
+    least = [(ends.get(stage, 0.0) + layer, stage) for stage in range(stages)]
+    heapify(least)
+    for _ in range(len(costs.layers) - stages):
+        size, stage = least[0]
+        partition[stage] += 1
+        heapreplace(least, (size + layer, stage))
+    return tuple(partition)
 
 
 def _best_start(

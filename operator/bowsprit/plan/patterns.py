@@ -20,7 +20,7 @@ from itertools import islice
 
 from bowsprit.plan import arbitration
 from bowsprit.plan.arbitration import Choice, Columns, Peers
-from bowsprit.plan.ask import Option, Placement
+from bowsprit.plan.ask import Ask, Option, Placement
 from bowsprit.plan.ground import Stock
 from bowsprit.plan.lexicographic import Program
 from bowsprit.plan.packing import Packed, turns
@@ -195,7 +195,7 @@ def _filled(
 ) -> Packed:
     """Replicas on nodes. Largest chunk first, each in the tightest slot: a later chunk never misses it, since
     the slots that it could use include all that an earlier one could."""
-    replicas = []
+    replicas: list[tuple[Ask, Way]] = []
     for group, group_ways in zip(groups, ways, strict=True):
         chosen = [way for way in group_ways for _ in range(values[way.column])]
         replicas.extend(zip(turns(group), chosen, strict=False))

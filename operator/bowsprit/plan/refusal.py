@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bowsprit.api.reasons import Reason
 from bowsprit.plan.ask import Option
 from bowsprit.plan.fleet import Fleet, GpuNode
-from bowsprit.plan.ground import Site, Stock, tolerated
+from bowsprit.plan.ground import Stock, tolerated
 from bowsprit.plan.holdings import Holdings
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.options import Options, SiteBound, options_of

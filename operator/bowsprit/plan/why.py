@@ -12,17 +12,17 @@ from bowsprit.plan.wish import ExplicitLayout, Objective, Wish
 from bowsprit.plan.words import count, gib, short
 
 
-def why(wish: Wish, options: Options, placement: Placement, ground: Ground, largest_free: int) -> str:
+def why(layout_words: str, placement: Placement, ground: Ground, largest_free: int) -> str:
     """For example: "tp=1, pp=5: 5 x A100-80GB-PCIe is the least that holds 262 GiB of weights and 4 x 65,536
     tokens of cache; 48 attention heads do not divide by 5, so the layers are split; over 2 nodes because no
-    node had 5 free"."""
-    cut = placement.option.cut
-    parts = [
-        _size(wish, options, placement.option),
-        _split(wish, placement.option),
-        _nodes(placement, ground, largest_free),
-    ]
-    return f"tp={cut.tensor}, pp={cut.pipeline}: " + "; ".join(part for part in parts if part) + "."
+    node had 5 free." """
+    return f"{layout_words}; {_nodes(placement, ground, largest_free)}."
+
+
+def layout_words(wish: Wish, options: Options, option: Option) -> str:
+    """The part of the sentence that is the same on any nodes."""
+    parts = [_size(wish, options, option), _split(wish, option)]
+    return f"tp={option.cut.tensor}, pp={option.cut.pipeline}: " + "; ".join(filter(None, parts))
 
 
 def _size(wish: Wish, options: Options, option: Option) -> str:

@@ -1,0 +1,1 @@
+"""Benches: each figure beside its reference in one run. `make bench ARGS="planning_scale packing_quality"`."""

@@ -1,0 +1,120 @@
+"""Models in the middle of a rollout: new replicas beside the old ones, or in their place.
+
+The joint answer puts new replicas beside the old where there is room. A model that finds none may use the GPUs
+that come back from its own pods: those that are leaving already, and, in mode Auto, those of old replicas that
+it then gives up, as few as will do. It may also take free GPUs that the joint answer gave to models of lower
+priority; those are then planned again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from bowsprit.plan import joint
+from bowsprit.plan.ask import Ask, Placement
+from bowsprit.plan.ground import Ground, Stock
+from bowsprit.plan.holdings import Holdings, fewest, gpus_by_node, together
+from bowsprit.plan.packing import Packed
+from bowsprit.plan.result import ReplicaPlan
+from bowsprit.plan.wish import RolloutMode
+
+
+class Placing:
+    """What this pass gives to whom. `free` is by node name and is reduced by what is settled."""
+
+    def __init__(self, waiting: Sequence[Holdings], ground: Ground, free: dict[str, int]) -> None:
+        self._waiting = waiting
+        self._ground = ground
+        self._free = free
+
+    def place(self) -> None:
+        """Settle new replicas for all that wait; `waiting` comes in the order of service."""
+        open_models = list(self._waiting)
+        packed = self._jointly(open_models)
+        for model in self._waiting:
+            if not _own_gpus(model):
+                continue
+            joint_share = [placement for ask, placement in packed if ask.key == model.key]
+            if len(joint_share) == model.missing:
+                continue
+            if not self._in_place(model, joint_share, packed):
+                continue
+            open_models.remove(model)
+            packed = [(ask, placement) for ask, placement in packed if ask.key != model.key]
+            if not self._holds(packed):
+                packed = self._jointly(open_models)
+        by_key = {model.key: model for model in open_models}
+        for ask, placement in packed:
+            self._settle(by_key[ask.key], placement)
+
+    def _jointly(self, models: Sequence[Holdings]) -> Packed:
+        asks = [ask for model in models if (ask := ask_of(model)) is not None]
+        return joint.place(asks, self._stock({})) if asks else []
+
+    def _stock(self, more: dict[str, int]) -> Stock:
+        free = [max(0, self._free[node.name] + more.get(node.name, 0)) for node in self._ground.nodes]
+        return Stock(self._ground, free)
+
+    def _holds(self, packed: Packed) -> bool:
+        """Whether the GPUs of all placements are free still."""
+        used = self._need(placement for _, placement in packed)
+        return all(self._free[node] >= gpus for node, gpus in used.items())
+
+    def _need(self, placements: Iterable[Placement]) -> Counter[str]:
+        """GPUs by node."""
+        need: Counter[str] = Counter()
+        for placement in placements:
+            for position, gpus in placement.nodes:
+                need[self._ground.nodes[position].name] += gpus
+        return need
+
+    def _settle(self, model: Holdings, placement: Placement) -> None:
+        model.placements.append(placement)
+        model.take(self._need([placement]), self._free)
+
+    def _in_place(self, model: Holdings, share: Sequence[Placement], packed: Packed) -> bool:
+        """Place more replicas of the model than its share, with its own GPUs; whether that went."""
+        ask = ask_of(model)
+        if ask is None:
+            return False
+        others = self._need(
+            placement
+            for other, placement in packed
+            if other.key != model.key and other.priority >= ask.priority
+        )
+        spare = {node: -gpus for node, gpus in others.items()}
+
+        def placed_with(old: Sequence[ReplicaPlan]) -> Packed:
+            back = together(model.coming, gpus_by_node(old))
+            return joint.place([ask], self._stock(together(back, spare)))
+
+        candidates = model.outgoing if model.wish.rollout is RolloutMode.AUTO else []
+        best = len(placed_with(candidates))
+        victims = fewest(candidates, lambda old: len(placed_with(old)) >= best)
+        if best <= len(share) or victims is None:
+            return False
+        placements = placed_with(victims)
+        model.give_up(victims)
+        for _, placement in placements:
+            self._settle(model, placement)
+        return True
+
+
+def _own_gpus(model: Holdings) -> bool:
+    """Whether GPUs come back, or could, from the model's own pods."""
+    return any(model.coming.values()) or bool(model.outgoing and model.wish.rollout is RolloutMode.AUTO)
+
+
+def ask_of(model: Holdings) -> Ask | None:
+    """What is still missing, or None when no layout can be had."""
+    if model.options is None or not model.options.options or model.missing <= 0:
+        return None
+    return Ask(
+        key=model.key,
+        created=model.wish.created,
+        priority=model.wish.priority,
+        missing=model.missing,
+        has_one=bool(model.kept or model.placements),
+        options=model.options.options,
+    )
