@@ -17,8 +17,8 @@ HEAD = """\
 `apiVersion: bowsprit.dev/v1alpha1`, `kind: ModelDeployment`, short name `mdep`, category `bowsprit`, with the
 subresources `status` and `scale`.
 
-The schema holds no defaults, so that GitOps tools see no drift: the default of a field is what Bowsprit reads when
-it is absent. What the rules below refuse, `kubectl apply` and `bowsprit plan -f` refuse in the same words.
+The schema holds no defaults, so that GitOps tools see no drift: the default of a field is what Bowsprit reads
+when it is absent. `kubectl apply` and `bowsprit plan -f` refuse the same things in the same words.
 
 `metadata.name` has at most 40 characters, begins with a letter, and is not `vllm`.
 """

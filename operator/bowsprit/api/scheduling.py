@@ -169,9 +169,15 @@ class Capacity(ApiModel):
         float | None,
         Field(
             default=None,
-            ge=0.1,
-            le=0.99,
-            description="Share of each GPU's memory that the engine may use; the rest is for the CUDA context and NCCL.",
+            description="Share of each GPU's memory that the engine may use; the rest is for the CUDA context "
+            "and NCCL.",
+        ),
+        # Not minimum and maximum: the API server rounds them to whole numbers when the value is one, and takes 0.
+        rules(
+            rule(
+                "self >= 0.1 && self <= 0.99",
+                "must be a share between 0.1 and 0.99, such as 0.92",
+            )
         ),
         example("0.92", unit="share of 1"),
     ]

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from bowsprit.api.base import ApiModel, class_rules, example, quoted, rule
-from bowsprit.api.engine import Engine, Template
+from bowsprit.api.engine import Engine
 from bowsprit.api.reserved import STREAMER, pattern
 from bowsprit.api.scheduling import (
     Accelerator,
@@ -36,6 +36,7 @@ from bowsprit.api.source import (
     SecretKeyRef,
 )
 from bowsprit.api.status import ModelDeploymentStatus
+from bowsprit.api.template import Template
 
 __all__ = [
     "API_VERSION",

@@ -7,9 +7,8 @@ only when that holds, the rules. So `bowsprit plan -f` refuses a file with the s
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from cel_expr_python import cel
@@ -198,6 +197,16 @@ def _rule_problems(schema: Mapping[str, Any], value: Any, path: str) -> Iterator
 
 
 def _holds(expression: str, value: Any) -> bool:
+    return _holds_for_text(expression, value) if isinstance(value, str) else _evaluated(expression, value)
+
+
+@lru_cache(maxsize=8192)
+def _holds_for_text(expression: str, text: str) -> bool:
+    """Remembered: many models give the same flags, and each evaluation compiles its pattern anew."""
+    return _evaluated(expression, text)
+
+
+def _evaluated(expression: str, value: Any) -> bool:
     result = _compiled(expression).eval(data={"self": value}).value()
     if not isinstance(result, bool):
         raise AssertionError(f"{expression} gave {result!r} for {value!r}")
@@ -218,9 +227,7 @@ def _environment() -> cel.Env:
 
 
 def _join(path: str, name: str) -> str:
-    if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-        return f"{path}.{name}" if path else name
-    return f"{path}[{name}]"
+    return f"{path}.{name}" if path else name
 
 
 def _kind_of(value: Any) -> str:

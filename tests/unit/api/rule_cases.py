@@ -344,6 +344,9 @@ REFUSED: dict[str, Refused] = {
     "a limit that is no quantity": Refused(
         resources(limits={"memory": "64 GB"}), "spec.engine.resources.limits", "must be a quantity"
     ),
+    "less than no CPU": Refused(
+        resources(requests={"cpu": -1}), "spec.engine.resources.requests", "must be a quantity"
+    ),
     "shared memory without unit": Refused(
         manifest(engine={"sharedMemory": "16"}), "spec.engine.sharedMemory", "a bare number would mean bytes"
     ),
@@ -375,6 +378,16 @@ REFUSED: dict[str, Refused] = {
         "needs the effect NoExecute",
     ),
     # spec.capacity, spec.parallelism
+    "all of the memory": Refused(
+        manifest(capacity={"gpuMemoryUtilization": 1}),
+        "spec.capacity.gpuMemoryUtilization",
+        "between 0.1 and 0.99",
+    ),
+    "none of the memory": Refused(
+        manifest(capacity={"gpuMemoryUtilization": 0}),
+        "spec.capacity.gpuMemoryUtilization",
+        "between 0.1 and 0.99",
+    ),
     "CPU offload in words": Refused(
         manifest(capacity={"cpuOffload": "some"}), "spec.capacity.cpuOffload", "a size above zero"
     ),
@@ -493,9 +506,6 @@ MALFORMED: dict[str, Refused] = {
     ),
     "a partition of nothing": Refused(
         manifest(parallelism={"layerPartition": []}), "spec.parallelism.layerPartition", "at least 1 entries"
-    ),
-    "all of the memory": Refused(
-        manifest(capacity={"gpuMemoryUtilization": 1}), "spec.capacity.gpuMemoryUtilization", "at most 0.99"
     ),
     "an unknown KV cache type": Refused(
         manifest(capacity={"kvCacheDtype": "int4"}), "spec.capacity.kvCacheDtype", "must be one of auto"
