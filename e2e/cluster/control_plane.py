@@ -131,11 +131,15 @@ class ControlPlane:
 
     def kubectl(self, *arguments: str, input: str | None = None) -> str:
         """kubectl's output. An error is an exception with kubectl's own words."""
-        command = [self._site.programs.binary("kubectl"), f"--kubeconfig={self.kubeconfig}", *arguments]
+        command = self.kubectl_command(*arguments)
         done = subprocess.run(command, input=input, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
+
+    def kubectl_command(self, *arguments: str) -> list[str]:
+        """The command line of a kubectl call, for those that run on in the background (watches)."""
+        return [str(self._site.programs.binary("kubectl")), f"--kubeconfig={self.kubeconfig}", *arguments]
 
     def apply(self, *manifests: Mapping[str, Any]) -> None:
         """Applies manifests server-side."""

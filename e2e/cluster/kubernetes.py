@@ -49,6 +49,9 @@ def api_server(site: Site) -> Program:
         "--kubelet-preferred-address-types=InternalIP",
         "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction",
+        # It taints every new node as not ready, and the controller manager takes that off again at a few
+        # nodes a second: minutes for a fleet. Our nodes are born Ready; others are tainted when they are not.
+        "--disable-admission-plugins=TaintNodesByCondition",
         "--allow-privileged=true",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={service_accounts.certificate}",

@@ -18,6 +18,7 @@ from e2e.cluster.site import ADMINISTRATORS, Site
 
 # Room for all pods at once: KWOK hands out addresses without looking at the range's end.
 POD_RANGE = "10.128.0.0/9"
+LEASE_SECONDS = 40
 
 
 def kwok(site: Site) -> Program:
@@ -29,6 +30,9 @@ def kwok(site: Site) -> Program:
         f"--manage-nodes-with-annotation-selector={'='.join(FAKE_NODE)}",
         "--enable-crds=Stage",
         f"--cidr={POD_RANGE}",
+        # As a kubelet does. Without a lease the controller manager takes each node for dead after 50 seconds,
+        # and its pods for not ready from then on.
+        f"--node-lease-duration-seconds={LEASE_SECONDS}",
         "--node-ip=127.0.0.1",
         f"--server-address={address}",
     ]

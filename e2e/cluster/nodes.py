@@ -16,7 +16,14 @@ from e2e.cluster.waiting import wait_until
 
 # The annotation by which KWOK knows the nodes that it plays.
 FAKE_NODE = ("kwok.x-k8s.io/node", "fake")
+READY = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "played by KWOK"}
 CONNECTIONS = 8
+
+# For thousands of nodes: what each says every ten seconds to stay Ready would keep this machine busy.
+FLEET_FLAGS: Mapping[str, Sequence[str]] = {
+    "kwok": ["--node-lease-duration-seconds=1200"],
+    "kube-controller-manager": ["--node-monitor-grace-period=1200s"],
+}
 
 
 def gpu_node(
@@ -85,7 +92,7 @@ def _node(
         "kind": "Node",
         "metadata": {"name": name, "labels": {**own_labels, **labels}},
         "spec": {"taints": [dict(taint) for taint in taints]},
-        "status": {"capacity": capacity, "allocatable": dict(capacity)},
+        "status": {"capacity": capacity, "allocatable": dict(capacity), "conditions": [READY]},
     }
     return as_fake(node)
 

@@ -83,7 +83,10 @@ def test_group_has_all_its_pods_while_they_are_gated(
     assert [p["metadata"]["name"] for p in pods()] == ["group-0", *(f"group-0-{i}" for i in range(1, 5))]
 
 
-def test_killed_api_server_comes_back_with_its_objects(control_plane: ControlPlane, namespace: str) -> None:
+@pytest.mark.usefixtures("nodes")
+def test_killed_api_server_comes_back_with_its_objects(
+    control_plane: ControlPlane, namespace: str, pods: Callable[[], list[dict[str, Any]]]
+) -> None:
     control_plane.kubectl("create", "configmap", "kept", "-n", namespace, "--from-literal=a=b")
     api = control_plane.api()
     control_plane.kill_program("kube-apiserver")
@@ -91,6 +94,9 @@ def test_killed_api_server_comes_back_with_its_objects(control_plane: ControlPla
 
     control_plane.start_program("kube-apiserver")
     assert api.get(f"/api/v1/namespaces/{namespace}/configmaps/kept")["data"] == {"a": "b"}
+
+    control_plane.apply(pod("later", namespace))
+    wait_until("the other programs to work on", lambda: pods()[0]["status"]["phase"] == "Running")
 
 
 def test_second_control_plane_runs_beside_the_first_and_gets_lws_later(control_plane: ControlPlane) -> None:
