@@ -65,7 +65,7 @@ class ProductTable:
         inferred = _inferred_product(view)
         product = view.product.value or declared.product or inferred
         known = gpu_type(product, view.product.label if view.product.value else "")
-        if known.memory_mib is None and view.product.value and inferred:
+        if known.memory_mib is None and inferred:
             # `V100` alone leaves the memory open; the instance type does not.
             known = gpu_type(inferred)._replace(supported=known.supported)
         memory = _memory_mib(view, declared, known)

@@ -46,6 +46,7 @@ def test_what_is_no_object_is_named_by_its_place_and_loses_nothing() -> None:
         "text",
         {"kind": "List", "items": [7, node("a"), {"kind": "Node"}]},
         {"kind": "List", "items": None},
+        {"kind": "List", "items": "nodes"},
     )
     assert nodes == ["a"]
     assert [problem.split(":")[0] for problem in problems] == [

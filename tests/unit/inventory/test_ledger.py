@@ -124,8 +124,37 @@ def test_a_pod_that_moves_or_comes_again_under_its_name_is_counted_once() -> Non
     assert free(ledger.fleet()) == {"n1": 5, "n2": 8}
     ledger.upsert_pod(pod_facts(pod(gpus=2, node="n2")))
     assert free(ledger.fleet()) == {"n1": 8, "n2": 6}
+    assert ledger.fleet().holders == (Holder("team/p1", "NVIDIA-H100-80GB-HBM3", 2),)
     ledger.upsert_pod(pod_facts(pod(gpus=2, node="n2", phase="Succeeded")))
     assert free(ledger.fleet()) == {"n1": 8, "n2": 8}
+    assert ledger.fleet().holders == ()
+
+
+def test_gpus_of_another_vendor_are_not_taken_from_a_node() -> None:
+    other = pod()
+    other["spec"]["containers"][0]["resources"] = {"limits": {"amd.com/gpu": "2"}}
+    assert free(fleet_of([node()], [other])) == {"n1": 8}
+
+
+def test_a_removed_node_is_gone_with_its_holders() -> None:
+    ledger = GpuLedger(TABLE)
+    ledger.upsert_node(node_facts(node()))
+    ledger.upsert_pod(pod_facts(pod()))
+    assert ledger.fleet().holders
+    ledger.remove_node("n1")
+    assert ledger.fleet() == Fleet(())
+
+
+def test_more_held_than_there_is_on_a_cordoned_node() -> None:
+    [left] = fleet_of([node(gpus=2, unschedulable=True)], [pod(gpus=3)]).left_out
+    assert (left.gpus, left.held) == (2, 2)
+
+
+def test_what_is_no_whole_gpu_gets_no_product_from_the_instance_type() -> None:
+    labels = {"node.kubernetes.io/instance-type": "p5.48xlarge"}
+    raw = node(gpus=0, product=None, memory=None, labels=labels, others={"nvidia.com/gpu.shared": "128"})
+    [left] = fleet_of([raw]).left_out
+    assert (left.reason, left.product, left.gpus) == ("Shared", None, 0)
 
 
 names = st.sampled_from(["n1", "n2", "n3"])
@@ -154,36 +183,44 @@ changes = st.lists(
         pod_views,
         st.tuples(st.just("node"), names),
         st.tuples(st.just("pod"), st.sampled_from(["a", "b", "c", "d", "e"])),
-        st.just("look"),
     ),
     max_size=40,
 )
 
 
-@settings(max_examples=300)
+def apply(ledger: GpuLedger, step: Any) -> None:
+    match step:
+        case NodeView():
+            ledger.upsert_node(step)
+        case PodView():
+            ledger.upsert_pod(step)
+        case ("node", name):
+            ledger.remove_node(name)
+        case ("pod", name):
+            ledger.remove_pod("team", name)
+
+
+@settings(max_examples=200)
 @given(changes)
 def test_the_ledger_equals_the_fleet_from_scratch_after_any_changes(steps: list[Any]) -> None:
-    ledger = GpuLedger(TABLE)
+    ledger, watched = GpuLedger(TABLE), GpuLedger(TABLE)
     nodes: dict[str, NodeView] = {}
     pods: dict[str, PodView] = {}
     for step in steps:
+        for each in (ledger, watched):
+            apply(each, step)
+        watched.fleet()
         match step:
             case NodeView():
-                ledger.upsert_node(step)
                 nodes[step.name] = step
             case PodView():
-                ledger.upsert_pod(step)
                 pods[step.name] = step
             case ("node", name):
-                ledger.remove_node(name)
                 nodes.pop(name, None)
             case ("pod", name):
-                ledger.remove_pod("team", name)
                 pods.pop(name, None)
-            case _:
-                ledger.fleet()
     found = ledger.fleet()
-    assert found == fleet(nodes.values(), reversed(pods.values()), TABLE)
+    assert found == watched.fleet() == fleet(nodes.values(), reversed(pods.values()), TABLE)
     for entry in found.nodes:
         held = sum(count for p in pods.values() if p.holds and p.node == entry.name for _, count in p.gpus)
         assert entry.free == max(0, entry.total - held)

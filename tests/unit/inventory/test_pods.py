@@ -49,6 +49,7 @@ REQUESTS: dict[str, tuple[dict[str, Any], int]] = {
     "pod-level resources": ({"resources": {"requests": {GFD: "4"}}, "containers": [container(1)]}, 4),
     "garbage counts nothing": ({"containers": [{"resources": {"requests": {GFD: "many"}}}, 7, None]}, 0),
     "a negative count counts nothing": ({"containers": [container(-1), container(1)]}, 1),
+    "nor as a number": ({"containers": [{"resources": {"limits": {GFD: -1}}}, container(1)]}, 1),
 }
 
 

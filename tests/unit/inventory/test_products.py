@@ -62,6 +62,10 @@ KNOWN: dict[str, tuple[dict[str, Any], tuple[str, int, bool]]] = {
         cloud({"gpu.nvidia.com/model": "GH200_480GB"}),
         ("GH200_480GB", 97871, False),
     ),
+    "an empty label says nothing": (
+        cloud({"nvidia.com/gpu.product": "", "nvidia.com/gpu.memory": "", "gpu.nvidia.com/model": "H200"}),
+        ("H200", 143771, True),
+    ),
     "GKE names the type only": (
         cloud({"cloud.google.com/gke-accelerator": "nvidia-h100-80gb"}),
         ("nvidia-h100-80gb", 81559, True),

@@ -122,6 +122,12 @@ NOT_WHOLE: dict[str, tuple[dict[str, Any], Why, str, int]] = {
         "counts 1 of NVIDIA-GeForce-RTX-4090, but the node has nvidia.com/gpu: 3",
         3,
     ),
+    "several models in one node, some unhealthy": (
+        node(gpus=5, capacity=8),
+        Why.MIXED_MODELS,
+        "counts 5 of NVIDIA-H100-80GB-HBM3, but the node has nvidia.com/gpu: 8",
+        5,
+    ),
     "no device is healthy": (
         node(gpus=0, capacity=16, product=None, memory=None),
         Why.UNHEALTHY,
@@ -210,6 +216,7 @@ WHOLE: dict[str, tuple[dict[str, Any], int]] = {
     ),
     "profiles once used stay as resources with 0": (node(others={"nvidia.com/mig-3g.20gb": "0"}), 8),
     "unhealthy devices are not offered": (node(gpus=5, capacity=8, labels={"nvidia.com/gpu.count": "8"}), 5),
+    "a capacity that cannot be read": (node(gpus=8, capacity="x", product=None), 8),
     "empty labels say nothing": (
         node(labels={"nvidia.com/gpu.sharing-strategy": "", "cloud.google.com/gke-gpu-partition-size": ""}),
         8,
@@ -240,6 +247,7 @@ def test_used(raw: dict[str, Any], usable: int) -> None:
     view = node_facts(raw)
     assert view.reasons == ()
     assert view.usable == usable
+    assert view.unhealthy >= 0
 
 
 def test_with_mig_mixed_the_gpus_that_stay_whole_are_used_and_the_slices_are_reported() -> None:
