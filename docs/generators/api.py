@@ -5,7 +5,7 @@ from typing import Any
 
 from bowsprit.api import crd, defaults, reserved
 from bowsprit.api.base import EXAMPLE, RULES, UNIT
-from bowsprit.api.fields import walk
+from bowsprit.api.fields import walk, walk_named
 from bowsprit.api.schema import structural
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec, ModelDeploymentStatus
 
@@ -39,7 +39,7 @@ def page() -> str:
             "",
             "| field | type | unit | default | meaning | example |",
             "| --- | --- | --- | --- | --- | --- |",
-            *(_spec_row(path, schema) for path, schema in walk(spec)),
+            *(_spec_row(path, schema) for path, schema in _described(spec)),
             "",
             "## What is refused",
             "",
@@ -58,9 +58,14 @@ def page() -> str:
             "",
             "| field | type | meaning |",
             "| --- | --- | --- |",
-            *(_status_row(path, schema) for path, schema in walk(status)),
+            *(_status_row(path, schema) for path, schema in _described(status)),
         ]
     )
+
+
+def _described(schema: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """All fields; the items of a list only where they say more than the list does."""
+    return ((path, field) for path, field in walk(schema) if "description" in field)
 
 
 def _spec_row(path: str, schema: Mapping[str, Any]) -> str:
@@ -86,7 +91,7 @@ def _owned_row(entry: reserved.Owned) -> str:
 def _rule_lines(spec: Mapping[str, Any]) -> Iterable[str]:
     """One line a rule; those of the owned flags and variables have a table of their own."""
     own = {entry["message"] for entry in (*reserved.flag_rules(), *reserved.env_rules())}
-    for path, schema in (("", spec), *walk(spec)):
+    for path, schema in (("", spec), *walk_named(spec)):
         for entry in schema.get(RULES, ()):
             if entry["message"] not in own:
                 field = path + entry.get("fieldPath", "")
