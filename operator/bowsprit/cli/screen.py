@@ -18,7 +18,7 @@ PLAIN_WIDTH = 1000
 def show(parts: Iterable[RenderableType]) -> None:
     """Print to stdout. rich itself sees NO_COLOR, TERM=dumb and whether this is a terminal."""
     if sys.stdout.isatty():
-        console = Console()
+        console = Console(markup=False, highlight=False, emoji=False)
         for part in parts:
             console.print(part)
         return
@@ -29,7 +29,15 @@ def show(parts: Iterable[RenderableType]) -> None:
 def plain(part: RenderableType) -> str:
     """The text alone, without colours and trailing blanks."""
     stream = io.StringIO()
-    console = Console(file=stream, width=PLAIN_WIDTH, color_system=None, force_terminal=False)
+    console = Console(
+        file=stream,
+        width=PLAIN_WIDTH,
+        color_system=None,
+        force_terminal=False,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
     console.print(part, soft_wrap=isinstance(part, str | Text))
     return "".join(line.rstrip() + "\n" for line in stream.getvalue().splitlines())
 

@@ -90,10 +90,15 @@ def previous_conditions(status: Mapping[str, Any] | None) -> dict[str, Mapping[s
 
 
 def _plan(observed: Observed) -> dict[str, Any]:
-    """What is promised, and what stands of other plans and revisions: all that the next pass has to know."""
-    planned = observed.plan.replicas if observed.plan is not None else ()
-    promised = [(replica, observed.target) for replica in planned if observed.target is not None]
-    standing = [(unit.replica, unit.revision) for unit in observed.units]
+    """What is promised, and what stands of older revisions: what the next pass has to know.
+
+    What the plan has given up is not in it: read back, it would be a promise again.
+    """
+    kept = (
+        observed.plan.replicas if observed.plan is not None else [unit.replica for unit in observed.current]
+    )
+    promised = [(replica, observed.target) for replica in kept if observed.target is not None]
+    standing = [(unit.replica, unit.revision) for unit in observed.older]
     entries: dict[tuple[Any, ...], dict[str, Any]] = {}
     for replica, revision in (*promised, *standing):
         entries.setdefault(

@@ -71,7 +71,9 @@ def stalled(observed: Observed) -> Verdict:
 
 
 def plugin_verified(observed: Observed) -> Verdict:
-    plugins = observed.spec.plugins if observed.spec else None
+    if observed.spec is None:
+        return Verdict(UNKNOWN, Reason.INVALID_SPEC, "The spec cannot be read: see Ready.")
+    plugins = observed.spec.plugins
     if not plugins:
         return Verdict(TRUE, Reason.NO_PLUGINS, "No plugins are asked for.")
     unproven = f"{count(len(plugins), 'plugin')} not verified: spec.preflight is Skip"
@@ -97,12 +99,13 @@ def gpus_reserved(observed: Observed) -> Verdict:
 
 
 def available(observed: Observed) -> Verdict:
-    message = f"{observed.answering} of {count(observed.wanted, 'replica')} serving."
+    asked = f" of {count(observed.wanted, 'replica')}" if observed.spec else ""
+    message = f"{observed.answering}{asked} serving."
     status = TRUE if observed.answering else FALSE
-    if (lost := node_lost(observed)) is not None:
-        return Verdict(status, lost.reason, f"{message} {lost.message}")
     if observed.answering and observed.answering >= observed.wanted:
         return Verdict(TRUE, Reason.REPLICAS_READY, message)
+    if (lost := node_lost(observed)) is not None:
+        return Verdict(status, lost.reason, f"{message} {lost.message}")
     return Verdict(status, Reason.SUSPENDED if observed.suspended else Reason.REPLICAS_NOT_READY, message)
 
 

@@ -143,20 +143,22 @@ def apply_refused(observed: Observed) -> Finding | None:
 
 
 def node_lost(observed: Observed) -> Finding | None:
-    hit = [unit for unit in observed.current if unit.lost_nodes]
-    if not hit:
+    """Replicas on a node that is gone, until others hold GPUs in their place."""
+    hit = [unit for unit in observed.attempts if unit.lost_nodes]
+    if not hit or observed.reserved >= observed.wanted:
         return None
     nodes = listed(sorted({node for unit in hit for node in unit.lost_nodes}))
     message = (
-        f"{len(hit)} of {count(len(observed.current), 'replica')} stood on {nodes}, gone or not Ready. "
-        "The whole replica is planned again; the others are not touched."
+        f"{count(len(hit), 'replica')} stood on {nodes}, gone or not Ready. "
+        "Each is planned again as a whole; the others are not touched."
     )
     return Finding(Reason.NODE_LOST, message, Course.WORKING)
 
 
 def bind_failed(observed: Observed) -> Finding | None:
-    unit = _worst(unit for unit in observed.current if unit.failure is not None and unit.failure.binding)
-    if unit is None or unit.failure is None:
+    """A replica that its nodes refused, until another holds GPUs in its place."""
+    unit = _worst(unit for unit in observed.attempts if unit.failure is not None and unit.failure.binding)
+    if unit is None or unit.failure is None or observed.reserved >= observed.wanted:
         return None
     message = (
         f"Replica {unit.replica.index}: {unit.bound} of {count(unit.replica.layout.pods, 'pod')} bound; "

@@ -109,6 +109,11 @@ class Observed:
         return tuple(unit for unit in self.units if unit.revision == self.target and not unit.leaving)
 
     @property
+    def attempts(self) -> tuple[Unit, ...]:
+        """The units of the target revision, those that are being removed too."""
+        return tuple(unit for unit in self.units if unit.revision == self.target)
+
+    @property
     def older(self) -> tuple[Unit, ...]:
         """The units of other revisions that still stand."""
         return tuple(unit for unit in self.units if unit.revision != self.target and not unit.leaving)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bowsprit.cli.screen import plain
 from tests.unit.cli.workspace import Workspace, config_map, listed, model, node, pod
 
 ENGINE = {"bowsprit.dev/model": "llama"}
@@ -150,6 +151,10 @@ def test_render_names_what_is_not_placed(workspace: Workspace) -> None:
     assert [
         each["spec"]["replicas"] for each in yaml.safe_load_all(result.stdout) if each["kind"] == "Deployment"
     ] == [4]
+
+
+def test_text_in_brackets_is_shown_as_it_is(workspace: Workspace) -> None:
+    assert plain("spec.engine.args[red] [/] :smile:") == "spec.engine.args[red] [/] :smile:\n"
 
 
 def test_no_colour_leaves_the_pipe(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,6 +128,23 @@ LIFE: dict[str, Observed] = {
         PLANNED, units=(unit(FIRST), unit(SECOND, pinned=1, bound=1, ready=0, failed=1, failure=REJECTED))
     ),
     "a node is lost": replace(READY, units=(unit(FIRST), unit(SECOND, ready=1, lost_nodes=("gpu-3",)))),
+    "the group of a lost node is being removed": replace(
+        READY, units=(unit(FIRST), unit(SECOND, ready=1, lost_nodes=("gpu-3",), leaving=True))
+    ),
+    "it stands again while the old group still goes": replace(
+        READY,
+        units=(unit(FIRST), unit(SECOND), unit(SECOND, ready=0, lost_nodes=("gpu-3",), leaving=True)),
+    ),
+    "the rejected group is being removed": replace(
+        PLANNED,
+        units=(
+            unit(FIRST),
+            unit(SECOND, pinned=1, bound=1, ready=0, failed=1, failure=REJECTED, leaving=True),
+        ),
+    ),
+    "the spec is broken while it serves": replace(
+        READY, spec=None, faults=("spec.replicas: must be a whole number",), target=None
+    ),
     "a new revision starts beside the old": replace(
         PLANNED, generation=2, units=(OLD, unit(SECOND, ready=0)), serving="old"
     ),

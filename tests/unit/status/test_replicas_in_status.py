@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bowsprit.plan.result import ReplicaPlan
+from bowsprit.status.compute import compute
 from bowsprit.status.replicas import RecordedReplica, replica_to_status, replicas_from_status
-from tests.unit.status.examples import FIRST, SECOND
+from tests.unit.status.examples import FIRST, LIFE, READY, SECOND
 from tests.unit.status.strategies import replicas
 
 json_values = st.recursive(
@@ -61,3 +63,22 @@ def test_a_damaged_field_costs_one_entry_at_most(field: str, value: Any) -> None
 )
 def test_an_entry_is_dropped_for(change: dict[str, Any]) -> None:
     assert replicas_from_status({"plan": {"replicas": [{**replica_to_status(FIRST, "r1"), **change}]}}) == ()
+
+
+def test_what_the_plan_gave_up_is_not_promised_again() -> None:
+    status = compute(LIFE["scaled down, one replica stopping"], None, "2026-11-30T12:00:00Z")
+    assert replicas_from_status(status) == (RecordedReplica("new", FIRST),)
+
+
+def test_older_replicas_that_stand_are_kept_beside_the_promised() -> None:
+    status = compute(LIFE["a new revision starts beside the old"], None, "2026-11-30T12:00:00Z")
+    assert replicas_from_status(status) == (
+        RecordedReplica("new", FIRST),
+        RecordedReplica("new", SECOND),
+        RecordedReplica("old", FIRST),
+    )
+
+
+def test_before_the_first_plan_what_stands_is_kept() -> None:
+    status = compute(replace(READY, plan=None), None, "2026-11-30T12:00:00Z")
+    assert replicas_from_status(status) == (RecordedReplica("new", FIRST), RecordedReplica("new", SECOND))
