@@ -19,7 +19,7 @@ from bowsprit.api.validate import validate
 from tests.unit.api.rule_cases import args
 
 FLAGS_FILE = Path(__file__).resolve().parents[4] / "shared" / "reference" / "vllm_serve_flags.json"
-pytestmark = pytest.mark.skipif(not FLAGS_FILE.exists(), reason="vLLM's list of flags is not there")
+needs_flags = pytest.mark.skipif(not FLAGS_FILE.exists(), reason="vLLM's list of flags is not there")
 
 
 def vllm_flags() -> list[dict[str, Any]]:
@@ -69,6 +69,7 @@ def beginnings(flag: str) -> Iterator[str]:
     return (flag[:end] for end in range(dashes + 1, len(flag) + 1))
 
 
+@needs_flags
 def test_the_list_of_flags_names_all_that_are_owned() -> None:
     """A flag that vLLM has renamed, and that stands here under its old name, would be a hole."""
     unknown = [own for entry in (*OWNED, STREAMER) for own in entry.flags if not fnmatch.filter(ALL, own)]
@@ -76,6 +77,7 @@ def test_the_list_of_flags_names_all_that_are_owned() -> None:
     assert len(OWN) > 50
 
 
+@needs_flags
 @pytest.mark.parametrize("flag", OWN)
 def test_an_owned_flag_is_refused_in_every_spelling(flag: str, parser: argparse.ArgumentParser) -> None:
     for beginning in beginnings(flag):
@@ -85,6 +87,7 @@ def test_an_owned_flag_is_refused_in_every_spelling(flag: str, parser: argparse.
                 assert owner_of(spelling), f"{spelling} sets {targets[0]}"
 
 
+@needs_flags
 @pytest.mark.parametrize("flag", OTHERS)
 def test_no_other_flag_is_refused(flag: str, parser: argparse.ArgumentParser) -> None:
     for beginning in beginnings(flag):
