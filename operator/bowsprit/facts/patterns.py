@@ -12,8 +12,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-_MAX_GENERAL = 200
-"""Globs that are not bound to one layer; published checkpoints have fewer than 20."""
+_MAX_GLOBS = 64
+"""Globs that span all layers, and globs of any one layer; published checkpoints have fewer than 20."""
+_MAX_NUMBERED = 4
+"""Globs that span layers and hold digits, so that each layer has to be matched anew."""
+_MAX_LENGTH = 500
+"""Characters of a pattern; module names are far shorter, so that a longer one matches nothing."""
 _MAX_ALTERNATIVES = 64
 
 _SYNONYMS = (
@@ -28,13 +32,14 @@ _LANGUAGE_MODEL = frozenset(
     {"", "model", "language_model", "backbone", "decoder", "transformer", "thinker", "text_model", "llm"}
 )
 _LAYER = re.compile(r"layers\.(\d{1,4})\.")
+_DIGIT = re.compile(r"\d")
 _ANY = re.compile(r"\.\*|\.\+|\\d\+|\[0-9\]\+|\\d\*")
 _GROUP = re.compile(r"\((?:\?:)?([^()]*)\)")
 _NOT_UNDERSTOOD = re.compile(r"[\\\[\](){}+?|^$]")
 
 
 class TooManyPatterns(ValueError):
-    """More general patterns than any published checkpoint has; matching them all would take too long."""
+    """More globs than any published checkpoint has; matching them all would take too long."""
 
 
 class Patterns:
@@ -43,20 +48,22 @@ class Patterns:
     def __init__(self, patterns: Iterable[str]) -> None:
         self._plain: set[str] = set()
         self._by_layer: dict[str, list[list[str]]] = defaultdict(list)
+        self._numbered: list[list[str]] = []
         self._general: list[list[str]] = []
+        self._general_answers: dict[str, bool] = {}
         for pattern in patterns:
-            for glob in _globs(pattern):
+            for glob in _globs(pattern) if len(pattern) <= _MAX_LENGTH else ():
                 self._add(_canonical(glob))
 
     def _add(self, glob: str) -> None:
         if "*" not in glob:
             self._plain.add(glob)
         elif layer := _LAYER.match(glob):
-            self._by_layer[layer[1]].append(glob.split("*"))
+            _append(self._by_layer[layer[1]], glob, _MAX_GLOBS)
+        elif _DIGIT.search(glob):
+            _append(self._numbered, glob, _MAX_NUMBERED)
         else:
-            self._general.append(glob.split("*"))
-            if len(self._general) > _MAX_GENERAL:
-                raise TooManyPatterns(f"more than {_MAX_GENERAL} patterns that span layers")
+            _append(self._general, glob, _MAX_GLOBS)
 
     def matches(self, name: str) -> bool:
         """A plain name covers every module below it, wherever it stands in the path."""
@@ -64,7 +71,21 @@ class Patterns:
             return True
         layer = _LAYER.match(name)
         own = self._by_layer.get(layer[1], []) if layer else []
-        return any(_glob_matches(parts, name) for parts in (*own, *self._general))
+        return any(_glob_matches(parts, name) for parts in (*own, *self._numbered)) or self._in_general(name)
+
+    def _in_general(self, name: str) -> bool:
+        """Globs without digits answer alike for all layers, so each module is matched once."""
+        module = _LAYER.sub("layers.0.", name)
+        if module not in self._general_answers:
+            answer = any(_glob_matches(parts, module) for parts in self._general)
+            self._general_answers[module] = answer
+        return self._general_answers[module]
+
+
+def _append(globs: list[list[str]], glob: str, most: int) -> None:
+    if len(globs) == most:
+        raise TooManyPatterns(f"more than {most} patterns with a wildcard for the same layers")
+    globs.append(glob.split("*"))
 
 
 def _globs(pattern: str) -> Iterator[str]:
@@ -100,7 +121,8 @@ def _canonical(name: str) -> str:
         name = name.replace(theirs, ours)
     before, found, after = name.partition("layers.")
     language = set(before.split(".")) <= _LANGUAGE_MODEL
-    return found + after if found and language else name
+    anywhere = before == "*" and _LAYER.match(found + after)
+    return found + after if found and (language or anywhere) else name
 
 
 def _runs(name: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from bowsprit.facts.patterns import Patterns, TooManyPatterns
 
 _BITS = Count(("num_bits", "bits", "w_bit"), maximum=16, minimum=1)
 _GROUP_SIZE = Count(("group_size", "q_group_size"), maximum=65536, minimum=-1)
+_MAX_GROUPS = 16
 _METHODS = {
     "autoawq": "awq",
     "auto_awq": "awq",
@@ -142,6 +143,8 @@ def _rules(method: str, config: Fields) -> tuple[Rule, ...]:
     method = _METHODS.get(method, method)
     groups = config.section("config_groups")
     if groups is not None:
+        if len(groups.values) > _MAX_GROUPS:
+            raise invalid(config.path("config_groups"), len(groups.values), f"at most {_MAX_GROUPS} groups")
         return tuple(_group_rule(groups, name) for name in groups.values)
     if method == "mxfp4":
         return (Rule(MXFP4, Patterns(["experts"])),)

@@ -73,6 +73,7 @@ def test_an_unknown_method_counts_in_full_precision() -> None:
         "re:.*self_attn.*",
         "model.layers.*.self_attn",
         "model.layers.0.self_attn*",
+        "re:.*layers\\.0\\.self_attn.*",
         "re:.*\\.(q|k|v|o)_proj$",
         "re:model\\.layers\\.\\d+\\.self_attn\\..*",
     ],

@@ -135,14 +135,35 @@ def test_overrides_that_are_not_json_are_refused() -> None:
     assert (error.reason, error.field) == (Reason.CONFIG_INVALID, "hfOverrides")
 
 
-def test_a_hostile_list_of_patterns_is_refused_instead_of_matched() -> None:
-    config = {**LLAMA, "quantization_config": {"quant_method": "fp8", "ignore": ["re:.*a.*"] * 5000}}
-    assert refusal(json.dumps(config)).field == "quantization_config.ignore"
+GROUP = {"targets": ["re:.*x.*"], "weights": {"num_bits": 4}}
+
+
+@pytest.mark.parametrize(
+    ("quantization", "field"),
+    [
+        pytest.param({"ignore": ["re:.*a.*"] * 5000}, "ignore", id="wildcards for all layers"),
+        pytest.param({"ignore": ["layers.1.a*b"] * 5000}, "ignore", id="wildcards for one layer"),
+        pytest.param({"ignore": ["*1*"] * 5}, "ignore", id="wildcards around digits"),
+        pytest.param({"config_groups": {str(i): GROUP for i in range(5000)}}, "config_groups", id="groups"),
+        pytest.param(
+            {"config_groups": {"g": {**GROUP, "targets": ["*a*"] * 99}}},
+            "config_groups.g.targets",
+            id="targets",
+        ),
+    ],
+)
+def test_more_patterns_than_can_be_matched_in_time_are_refused(quantization: Any, field: str) -> None:
+    config = {**LLAMA, "quantization_config": {"quant_method": "fp8", **quantization}}
+    error = refusal(json.dumps(config))
+    assert (error.reason, error.field) == (Reason.CONFIG_INVALID, f"quantization_config.{field}")
 
 
 def test_a_regular_expression_that_would_run_for_years_costs_nothing() -> None:
     config = {
         **LLAMA,
-        "quantization_config": {"quant_method": "fp8", "ignore": ["re:(a+)+$", "re:((.*)*)*x"]},
+        "quantization_config": {
+            "quant_method": "fp8",
+            "ignore": ["re:(a+)+$", "re:((.*)*)*x", "re:" + ".*" * 100_000],
+        },
     }
     assert isinstance(facts_from_config(json.dumps(config)), ModelFacts)
