@@ -9,7 +9,7 @@ be loopback addresses. So that flag stays off.)
 
 The API server checks the certificate against the Service's name: serve with `serving_context(...)`. It
 first asks for `/apis/<group>/<version>`, which must answer 200 with an APIResourceList; until then the
-APIService is not Available.
+APIService is not Available. Autoscalers pass over a group whose list is empty.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +30,20 @@ class NotPossible(Exception):
     """What was asked cannot be done; the message says why and what to do."""
 
 
-def up(directory: Path) -> Path:
-    """Starts a keeper in the background; returns the kubeconfig when everything is ready."""
+def up(directory: Path, module: str = "e2e.cluster") -> Path:
+    """Starts a keeper in the background; returns the kubeconfig when everything is ready.
+
+    module: whose `serve --dir DIR` is the keeper, for a control plane with more in it.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     directory = directory.resolve()
-    if _is_kept(directory):
+    if is_kept(directory):
         raise NotPossible(
             f"A control plane runs in {directory} already. Stop it with\n  {_hint('down', directory)}"
         )
     _state_file(directory).unlink(missing_ok=True)
     log = directory / "keeper.log"
-    command = [sys.executable, "-m", "e2e.cluster", "serve", "--dir", str(directory)]
+    command = [sys.executable, "-m", module, "serve", "--dir", str(directory)]
     with log.open("wb") as output:
         keeper = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
@@ -59,14 +62,14 @@ def up(directory: Path) -> Path:
     return Path(_state(directory)["kubeconfig"])
 
 
-def serve(directory: Path) -> None:
+def serve(directory: Path, make: Callable[[Path], ControlPlane] = ControlPlane) -> None:
     """Keeps a control plane until SIGTERM or Ctrl-C."""
     directory.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _lock_file(directory).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
-            with ControlPlane(directory) as cluster:
+            with make(directory) as cluster:
                 _write_state(directory, cluster)
                 signal.pause()
         except KeyboardInterrupt:
@@ -80,7 +83,7 @@ def down(directory: Path) -> None:
     state = _state(directory)
     os.kill(state["keeper"], signal.SIGTERM)
     try:
-        wait_until("the control plane to stop", lambda: not _is_kept(directory), STOP_SECONDS)
+        wait_until("the control plane to stop", lambda: not is_kept(directory), STOP_SECONDS)
     except Timeout as late:
         raise NotPossible(f"The keeper, process {state['keeper']}, still runs: {late}.") from late
 
@@ -109,7 +112,7 @@ def resident_mib(process: int) -> float | None:
 
 
 def _state(directory: Path) -> dict[str, Any]:
-    if not _is_kept(directory) or not _state_file(directory).exists():
+    if not is_kept(directory) or not _state_file(directory).exists():
         raise NotPossible(f"No control plane runs in {directory}. Start one with\n  {_hint('up', directory)}")
     state: dict[str, Any] = json.loads(_state_file(directory).read_text())
     return state
@@ -128,7 +131,8 @@ def _write_state(directory: Path, cluster: ControlPlane) -> None:
     unfinished.rename(_state_file(directory))  # `up` waits for the name, so the content must be whole by then
 
 
-def _is_kept(directory: Path) -> bool:
+def is_kept(directory: Path) -> bool:
+    """Whether a keeper lives in the directory."""
     if not _lock_file(directory).exists():
         return False
     with _lock_file(directory).open("r+") as lock:

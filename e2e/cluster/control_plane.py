@@ -124,7 +124,7 @@ class ControlPlane:
 
     def install_lws(self) -> None:
         """Installs LeaderWorkerSet: its CRD, its manager, then its webhooks. Returns when it is served."""
-        self._apply_definition(lws.crd(self._site))
+        self.install_definition(lws.crd(self._site).read_text())
         self._add(lws.lws_manager(self._site))
         self.start_program("lws-manager")
         self.apply(*lws.webhooks(self._site))
@@ -145,6 +145,15 @@ class ControlPlane:
         """Applies manifests server-side."""
         text = yaml.safe_dump_all([dict(manifest) for manifest in manifests])
         self.kubectl("apply", "--server-side", "-f", "-", input=text)
+
+    def install_definition(self, crd: str) -> None:
+        """Applies a CustomResourceDefinition in YAML; returns when its objects can be read and written."""
+        self.kubectl("apply", "--server-side", "-f", "-", input=crd)
+        spec = yaml.safe_load(crd)["spec"]
+        collection = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+        api = self.api()
+        # Not `kubectl wait`: it fails on a definition so new that it has no conditions.
+        wait_until(f"{collection} to be served", lambda: api.answers(collection), READY_SECONDS)
 
     def api(self) -> Api:
         """The API server, for what is too much or too often for kubectl."""
@@ -167,7 +176,7 @@ class ControlPlane:
             self.start_program(program.name)
         self._add(kubernetes.controller_manager(self._site, self._hpa_sync_seconds))
         self._add(kubernetes.scheduler(self._site))
-        self._apply_definition(kwok.stage_crd(self._site))
+        self.install_definition(kwok.stage_crd(self._site).read_text())
         self.kubectl("apply", "--server-side", *(f"--filename={path}" for path in kwok.stages(self._site)))
         self._add(kwok.kwok(self._site))
         if self._lws:
@@ -179,13 +188,6 @@ class ControlPlane:
         """Launches a program without waiting: those that do not need each other start at the same time."""
         self.programs[program.name] = program
         program.launch(self._group)
-
-    def _apply_definition(self, path: Path) -> None:
-        self.kubectl("apply", "--server-side", f"--filename={path}")
-        spec = yaml.safe_load(path.read_text())["spec"]
-        collection = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
-        api = self.api()
-        wait_until(f"{collection} to be served", lambda: api.answers(collection), READY_SECONDS)
 
     def _abandon(self) -> None:
         self._group.kill()

@@ -94,4 +94,5 @@ PORTS = (
     "kwok",
     "lws-webhook",
     "lws-health",
+    "bowsprit",
 )

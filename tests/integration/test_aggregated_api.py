@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
@@ -26,35 +27,51 @@ class Metrics(BaseHTTPRequestHandler):
     value: ClassVar[int] = 1
 
     def do_GET(self) -> None:
-        content = json.dumps(self._answer()).encode()
-        self.send_response(200)
+        match self.path.split("?")[0].strip("/").split("/"):
+            case ["apis", group, version]:
+                self._reply(HTTPStatus.OK, resources(f"{group}/{version}"))
+            case ["apis", group, version, "namespaces", namespace, "services", name, _]:
+                self._reply(HTTPStatus.OK, values(f"{group}/{version}", namespace, name, self.value))
+            case _:  # the API server also asks for OpenAPI schemas, which need not exist
+                self._reply(HTTPStatus.NOT_FOUND, {})
+
+    def _reply(self, status: HTTPStatus, answer: dict[str, Any]) -> None:
+        content = json.dumps(answer).encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
 
-    def _answer(self) -> dict[str, Any]:
-        group_version = f"{GROUP}/{VERSION}"
-        path = self.path.split("?")[0].strip("/").split("/")
-        if len(path) == 3:
-            return {
-                "kind": "APIResourceList",
-                "apiVersion": "v1",
-                "groupVersion": group_version,
-                "resources": [],
-            }
-        namespace, name = path[4], path[6]
-        described = {"apiVersion": "v1", "kind": "Service", "namespace": namespace, "name": name}
-        item = {
-            "describedObject": described,
-            "metric": {"name": METRIC},
-            "timestamp": "2026-01-01T00:00:00Z",
-            "value": str(self.value),
-        }
-        return {"kind": "MetricValueList", "apiVersion": group_version, "metadata": {}, "items": [item]}
-
     def log_message(self, format: str, *arguments: object) -> None:
         """Keeps the test's output clean."""
+
+
+def resources(group_version: str) -> dict[str, Any]:
+    """The discovery document. Autoscalers see no version of the group that lists no resource."""
+    resource = {
+        "name": f"services/{METRIC}",
+        "singularName": "",
+        "namespaced": True,
+        "kind": "MetricValueList",
+        "verbs": ["get"],
+    }
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": group_version,
+        "resources": [resource],
+    }
+
+
+def values(group_version: str, namespace: str, name: str, value: int) -> dict[str, Any]:
+    item = {
+        "describedObject": {"apiVersion": "v1", "kind": "Service", "namespace": namespace, "name": name},
+        "metric": {"name": METRIC},
+        "timestamp": "2026-01-01T00:00:00Z",
+        "value": str(value),
+    }
+    return {"kind": "MetricValueList", "apiVersion": group_version, "metadata": {}, "items": [item]}
 
 
 @pytest.fixture
