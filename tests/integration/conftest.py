@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from bowsprit.api.crd import crd_yaml
 from e2e.cluster.control_plane import ControlPlane
 from e2e.cluster.waiting import wait_until
+from tests.integration.arena import Arena
 
 # Autoscalers look this often, so that a test of them takes seconds.
 HPA_SYNC_SECONDS = 2.0
@@ -30,3 +33,22 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
     wait_until(f"the service account of {name}", lambda: api.answers(account))
     yield name
     control_plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def api_installed(control_plane: ControlPlane) -> ControlPlane:
+    """The control plane with the ModelDeployment CRD."""
+    control_plane.kubectl("apply", "-f", "-", input=crd_yaml())
+    control_plane.kubectl("wait", "--for=condition=Established", "crd/modeldeployments.bowsprit.dev")
+    return control_plane
+
+
+@pytest.fixture
+def arena(api_installed: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Arena]:
+    """Nodes, models and operators of one test; see arena.py."""
+    stage = Arena(api_installed, namespace, tmp_path)
+    yield stage
+    try:
+        stage.assert_objects_untouched()
+    finally:
+        stage.clear()

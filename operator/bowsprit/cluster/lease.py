@@ -50,7 +50,8 @@ class _Lock(BaseLock):
         spec = self._seen.get("spec") or {}
         duration = spec.get("leaseDurationSeconds")
         return True, LeaderElectionRecord(
-            spec.get("holderIdentity"),
+            # A Lease that was handed back has an empty holder, and is anybody's at once.
+            spec.get("holderIdentity") or None,
             None if duration is None else str(duration),
             spec.get("acquireTime"),
             spec.get("renewTime"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from bowsprit.cluster.cache import Cache, ObjectKey
@@ -37,7 +38,7 @@ class Book:
         self.nodes: Cache[NodeView] = Cache(node_facts, self._node_changed)
         self.pods: Cache[PodView] = Cache(_relevant_pod, self._pod_changed)
         self.children: dict[Resource, Cache[Child]] = {
-            resource: Cache(project, self._child_changed) for resource in CHILDREN
+            resource: Cache(partial(project, resource), self._child_changed) for resource in CHILDREN
         }
         self.config_maps: Cache[str] = Cache(_resource_version, self._config_map_changed)
         self._pods_of: dict[ModelKey, dict[ObjectKey, PodView]] = defaultdict(dict)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bowsprit.cluster.client import FIELD_MANAGER
+from bowsprit.cluster.resources import Resource
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import Layout
 from bowsprit.render import labels, workload
@@ -50,8 +51,10 @@ class Child:
         return ModelKey(self.namespace, self.model)
 
 
-def project(obj: Mapping[str, Any]) -> Child | None:
+def project(resource: Resource, obj: Mapping[str, Any]) -> Child | None:
     """A Child, or None for an object that no ModelDeployment controls."""
+    # Items of a list do not say of which kind they are.
+    obj = {**obj, "kind": resource.kind, "apiVersion": resource.api_version}
     meta = obj["metadata"]
     owner = next(
         (ref for ref in meta.get("ownerReferences") or () if ref.get("kind") == "ModelDeployment"), None

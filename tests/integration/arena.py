@@ -1,0 +1,372 @@
+"""A stage for integration tests: GPU nodes, models and the operator as a process, on the session's control plane.
+
+Every test has its own namespace, nodes and operator, and everything is cleared away afterwards. Two things are
+checked on the way: no node may ever have more GPUs pinned than it has (Referee), and the operator must never
+write to a ModelDeployment outside its status.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from e2e.cluster.control_plane import ControlPlane
+from e2e.cluster.nodes import create_nodes, gpu_node
+from e2e.cluster.waiting import wait_until
+
+PCIE = "NVIDIA-A100-80GB-PCIe"
+SXM = "NVIDIA-A100-SXM4-80GB"
+GPU = "nvidia.com/gpu"
+MDEP = "/apis/bowsprit.dev/v1alpha1/namespaces/{}/modeldeployments"
+
+Json = dict[str, Any]
+
+SMALL = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+}
+"""Llama-3.1-8B: fits on one GPU of 80 GB."""
+
+
+class OperatorProcess:
+    """`bowsprit run` against the control plane."""
+
+    def __init__(self, kubeconfig: Path, log: Path, identity: str, namespace: str, *options: str) -> None:
+        self.log = log
+        self._command = [
+            sys.executable,
+            "-m",
+            "bowsprit.cli.main",
+            "run",
+            f"--kubeconfig={kubeconfig}",
+            f"--identity={identity}",
+            f"--lease-namespace={namespace}",
+            "--listen-host=127.0.0.1",
+            "--listen-port=0",
+            *options,
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> OperatorProcess:
+        with self.log.open("ab") as stream:
+            self._process = subprocess.Popen(self._command, stderr=stream, stdout=stream)
+        return self
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash would."""
+        self._signal(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit code."""
+        return self._signal(signal.SIGTERM)
+
+    def pause(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def port(self) -> int:
+        """Of /metrics, /healthz and /readyz; waits for the start."""
+        wait_until("the operator to listen", lambda: self._started() is not None, 30)
+        return int((self._started() or {})["port"])
+
+    def _started(self) -> Json | None:
+        lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+        return next((line for line in reversed(lines) if line.get("event") == "operator.started"), None)
+
+    def _signal(self, signum: int) -> int:
+        if self._process is None:
+            return 0
+        self._process.send_signal(signum)
+        code = self._process.wait(timeout=30)
+        self._process = None
+        return code
+
+
+class Arena:
+    """What a test acts on."""
+
+    def __init__(self, control_plane: ControlPlane, namespace: str, directory: Path) -> None:
+        self.cluster = control_plane
+        self.namespace = namespace
+        self.api = control_plane.api()
+        self._directory = directory
+        self._nodes: list[str] = []
+        self._operators: list[OperatorProcess] = []
+
+    def nodes(self, count: int, gpus: int = 4, product: str = PCIE, **more: Any) -> list[str]:
+        """Creates fake GPU nodes that only this test's models use; returns their names."""
+        names = [f"{self.namespace}-{len(self._nodes) + index}" for index in range(count)]
+        labels = {"arena": self.namespace, **more.pop("labels", {})}
+        create_nodes(
+            self.cluster.kubeconfig,
+            [
+                gpu_node(name, product=product, memory_mib=81920, count=gpus, labels=labels, **more)
+                for name in names
+            ],
+        )
+        self._nodes += names
+        return names
+
+    def delete_node(self, name: str) -> None:
+        self.cluster.kubectl("delete", "node", name, "--wait=false")
+
+    def operator(self, identity: str = "operator-a", *options: str) -> OperatorProcess:
+        """Starts an operator; the arena ends it."""
+        operator = OperatorProcess(
+            self.cluster.kubeconfig, self._directory / f"{identity}.log", identity, self.namespace, *options
+        )
+        self._operators.append(operator)
+        return operator.start()
+
+    def model(self, name: str, *, config: Mapping[str, Any] | str | None = None, **spec: Any) -> None:
+        """Applies a ModelDeployment and its ConfigMap. By default Llama-3.1-8B with 8k context: one GPU."""
+        text = config if isinstance(config, str) else json.dumps(config or SMALL)
+        self.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": f"{name}-config", "namespace": self.namespace},
+                "data": {"config.json": text},
+            },
+            self.manifest(name, **spec),
+        )
+
+    def manifest(self, name: str, **spec: Any) -> Json:
+        defaults = {
+            "model": {"uri": "hf://example/model", "config": {"configMapRef": {"name": f"{name}-config"}}},
+            "preflight": "Skip",
+            "capacity": {"maxModelLen": 8192},
+            "accelerator": {"nodeSelector": {"arena": self.namespace}},
+        }
+        return {
+            "apiVersion": "bowsprit.dev/v1alpha1",
+            "kind": "ModelDeployment",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {**defaults, **spec},
+        }
+
+    def apply(self, *manifests: Mapping[str, Any]) -> None:
+        text = yaml.safe_dump_all([dict(manifest) for manifest in manifests])
+        self.kubectl("apply", "-f", "-", input=text)
+
+    def kubectl(self, *arguments: str, input: str | None = None) -> str:
+        return self.cluster.kubectl("-n", self.namespace, *arguments, input=input)
+
+    def patch(self, name: str, spec: Mapping[str, Any]) -> None:
+        self.kubectl("patch", "mdep", name, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def get(self, name: str) -> Json:
+        return self.api.get(f"{MDEP.format(self.namespace)}/{name}")
+
+    def status(self, name: str) -> Json:
+        return dict(self.get(name).get("status") or {})
+
+    def condition(self, name: str, kind: str) -> Json:
+        conditions = self.status(name).get("conditions") or []
+        return next((dict(each) for each in conditions if each["type"] == kind), {})
+
+    def pods(self, model: str | None = None) -> list[Json]:
+        """Pods of the namespace that are not on their way out."""
+        items = self.api.get(f"/api/v1/namespaces/{self.namespace}/pods")["items"]
+        return [
+            pod
+            for pod in items
+            if "deletionTimestamp" not in pod["metadata"]
+            and (model is None or (pod["metadata"].get("labels") or {}).get("bowsprit.dev/model") == model)
+        ]
+
+    def nodes_of(self, model: str) -> Counter[str]:
+        """GPUs of the model by node, from bound pods."""
+        held: Counter[str] = Counter()
+        for pod in self.pods(model):
+            if pod["spec"].get("nodeName") and pod["status"].get("phase") not in ("Failed", "Succeeded"):
+                held[pod["spec"]["nodeName"]] += gpus_of(pod)
+        return held
+
+    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+        """Waits; a failure tells the state of the models and the end of the operators' logs."""
+        try:
+            wait_until(what, condition, seconds)
+        except Exception as error:
+            raise AssertionError(f"{error}\n{self.report()}") from error
+
+    def wait_ready(self, *names: str, seconds: float = 60.0) -> None:
+        for name in names:
+            self.wait(f"{name} to be Ready", lambda name=name: self.is_ready(name), seconds)  # type: ignore[misc]
+
+    def is_ready(self, name: str) -> bool:
+        """Ready for its current generation."""
+        model = self.get(name)
+        ready = next((each for each in _conditions(model) if each["type"] == "Ready"), None)
+        return bool(
+            ready
+            and ready["status"] == "True"
+            and ready["observedGeneration"] == model["metadata"]["generation"]
+        )
+
+    def wait_reason(self, name: str, kind: str, reason: str, seconds: float = 60.0) -> Json:
+        self.wait(
+            f"{kind} of {name} to have the reason {reason}",
+            lambda: self.condition(name, kind).get("reason") == reason,
+            seconds,
+        )
+        return self.condition(name, kind)
+
+    def report(self) -> str:
+        logs = [operator.log.read_text()[-3000:] for operator in self._operators]
+        return "\n".join(
+            [
+                self.kubectl("get", "mdep", "-o", "wide"),
+                self.kubectl("get", "pods", "-o", "wide"),
+                self.kubectl("get", "mdep", "-o", "yaml")[-6000:],
+                *logs,
+            ]
+        )
+
+    def assert_objects_untouched(self) -> None:
+        """The operator writes status and nothing else of a ModelDeployment."""
+        for model in self.api.get(MDEP.format(self.namespace))["items"]:
+            meta = model["metadata"]
+            written = [entry for entry in meta["managedFields"] if entry["manager"] == "bowsprit"]
+            assert all(entry.get("subresource") == "status" for entry in written), written
+            assert not meta.get("finalizers"), meta
+            assert not any("kopf" in key for key in meta.get("annotations") or {}), meta
+
+    def clear(self) -> None:
+        """Takes everything of this test out of the cluster."""
+        for operator in self._operators:
+            if operator.running:
+                operator.resume()
+                operator.kill()
+        self.kubectl(
+            "delete", "mdep,deployments,leaderworkersets,pods", "--all", "--wait=false", "--ignore-not-found"
+        )
+        for name in self._nodes:
+            self.cluster.kubectl("delete", "node", name, "--wait=false", "--ignore-not-found")
+
+
+def gpus_of(pod: Mapping[str, Any]) -> int:
+    containers = pod["spec"]["containers"]
+    return sum(int((each.get("resources") or {}).get("limits", {}).get(GPU, 0)) for each in containers)
+
+
+def pinned_node(pod: Mapping[str, Any]) -> str:
+    """The node that a pod is bound or pinned to; "" while it is gated."""
+    spec = pod["spec"]
+    if spec.get("schedulingGates"):
+        return ""
+    required = (
+        ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
+            "requiredDuringSchedulingIgnoredDuringExecution"
+        )
+        or {}
+    ).get("nodeSelectorTerms") or []
+    names = [
+        value for term in required for field in term.get("matchFields") or () for value in field["values"]
+    ]
+    return str(spec.get("nodeName") or (names[0] if names else ""))
+
+
+def _conditions(model: Mapping[str, Any]) -> Sequence[Json]:
+    return (model.get("status") or {}).get("conditions") or []
+
+
+class Referee:
+    """Follows every pod change and checks that no GPU is promised twice.
+
+    A pod counts from the moment it is pinned until it has finished or is gone: so an old pod that is still
+    stopping and a new one on its GPU are a foul.
+    """
+
+    def __init__(self, cluster: ControlPlane, namespace: str, capacity: Mapping[str, int]) -> None:
+        self._cluster = cluster
+        self._namespace = namespace
+        self._capacity = capacity
+        self._pods: dict[str, tuple[str, int]] = {}
+        self.fouls: list[str] = []
+        self.seen = 0
+
+    @contextmanager
+    def watching(self) -> Iterator[Referee]:
+        command = self._cluster.kubectl_command(
+            "-n", self._namespace, "get", "pods", "--watch", "--output-watch-events", "-o", "json"
+        )
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as process:
+            thread = threading.Thread(target=self._follow, args=(process,), daemon=True)
+            thread.start()
+            try:
+                yield self
+            finally:
+                process.terminate()
+                thread.join(timeout=10)
+        assert self.seen, "the referee saw no pod at all"
+        assert not self.fouls, "\n".join(self.fouls)
+
+    def _follow(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        decoder, text = json.JSONDecoder(), ""
+        for line in process.stdout:
+            text += line
+            if line.rstrip() == "}":
+                event, _ = decoder.raw_decode(text.lstrip())
+                text = ""
+                self._check(event["type"], event["object"])
+
+    def _check(self, kind: str, pod: Mapping[str, Any]) -> None:
+        self.seen += 1
+        uid, node = pod["metadata"]["uid"], pinned_node(pod)
+        finished = pod["status"].get("phase") in ("Failed", "Succeeded")
+        self._pods.pop(uid, None)
+        if kind != "DELETED" and node and not finished:
+            self._pods[uid] = (node, gpus_of(pod))
+        held: Counter[str] = Counter()
+        for where, gpus in self._pods.values():
+            held[where] += gpus
+        for where, gpus in held.items():
+            if gpus > self._capacity.get(where, 0):
+                self.fouls.append(
+                    f"{time.time():.2f}: {gpus} GPUs pinned on {where}: {pod['metadata']['name']}"
+                )
+
+
+def resident_mib(pid: int) -> float:
+    """Resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
