@@ -54,6 +54,8 @@ class Frame:
     declared: Declared
     facts: ModelFacts | FactsError | None
     children: tuple[Child, ...]
+    strays: tuple[Child, ...]
+    """Children that are on their way out, or belong to an earlier object of the same name."""
     groups: tuple[Group, ...]
     replicas: Replicas
     target: Revision | None
@@ -122,13 +124,15 @@ def frame_of(
     recorded: Iterable[RecordedReplica],
     is_broken: Callable[[PodView], bool],
 ) -> Frame:
-    """Gathers what belongs to a model. Children of an earlier object of the same name are not its own."""
-    own = tuple(child for child in children if child.owner == declared.uid and not child.terminating)
+    """Gathers what belongs to a model."""
+    found = tuple(children)
+    own = tuple(child for child in found if child.owner == declared.uid and not child.terminating)
+    strays = tuple(child for child in found if child not in own)
     workloads = [child for child in own if child.kind in WORKLOADS]
     groups = groups_of(workloads, pods, is_broken)
     target = _target(declared, facts, own)
     replicas = match(groups, recorded, target.hash if target else None)
-    return Frame(declared, facts, own, groups, replicas, target)
+    return Frame(declared, facts, own, strays, groups, replicas, target)
 
 
 def wish_from(frame: Frame) -> Wish | None:

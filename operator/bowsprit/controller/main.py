@@ -90,6 +90,7 @@ class Operator:
         self._server = StatusServer(self._metrics.registry, self._unhealthy, self._unready)
         self._stop = asyncio.Event()
         self._synced = asyncio.Event()
+        self._leading = asyncio.Event()
         self._lost = False
 
     async def run(self) -> int:
@@ -119,7 +120,8 @@ class Operator:
             standalone=True,
             stop_flag=self._stop,
         )
-        return [watcher, *(feed.run() for feed in self._feeds.watched), self._resync(), self._campaign()]
+        feeds = [feed.run() for feed in self._feeds.watched]
+        return [watcher, *feeds, self._resync(), self._campaign(), self._plan()]
 
     async def _shut_down(self, tasks: list[asyncio.Task[Any]]) -> None:
         """Lets the writes under way finish, gives the Lease back, then stops everything."""
@@ -135,14 +137,18 @@ class Operator:
         await self._server.stop()
 
     async def _campaign(self) -> None:
-        """Waits for the Lease, then plans until it is lost."""
-        await self._leadership.campaign(self._lead, self._lease_lost)
+        await self._leadership.campaign(self._lease_acquired, self._lease_lost)
 
-    async def _lead(self) -> None:
-        self._metrics.leader.set(1)
-        log.info("lease.acquired")
+    async def _plan(self) -> None:
+        """Plans and writes from the moment on when the Lease is ours and the caches are full."""
+        await self._leading.wait()
         await self._synced.wait()
         await self._reconciler.run()
+
+    async def _lease_acquired(self) -> None:
+        log.info("lease.acquired")
+        self._metrics.leader.set(1)
+        self._leading.set()
 
     async def _lease_lost(self) -> None:
         log.error("lease.lost")

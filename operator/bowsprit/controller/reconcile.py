@@ -76,7 +76,6 @@ class Reconciler:
         self._models: dict[ModelKey, _Model] = {}
         self._plan: Plan | None = None
         self.last_pass = asyncio.get_running_loop().time()
-        self.lost_lease = asyncio.Event()
 
     async def run(self) -> None:
         """Passes until cancelled. A pass that fails is repeated; nothing is lost with it."""
@@ -85,9 +84,9 @@ class Reconciler:
             try:
                 with self._metrics.reconcile_seconds.time():
                     await self._pass(keys)
-            except ClusterError as error:
+            except (ClusterError, NotLeading) as error:
                 pause = max(self._queue.retry(key) for key in keys)
-                log.warning("pass.retry", error=error.message, models=len(keys), pause_s=round(pause, 1))
+                log.warning("pass.retry", error=str(error), models=len(keys), pause_s=round(pause, 1))
             self.last_pass = asyncio.get_running_loop().time()
             self._metrics.queue_depth.set(len(self._queue))
             self._metrics.queue_delayed.set(self._queue.delayed)
@@ -128,6 +127,7 @@ class Reconciler:
         for key, model in declared.items():
             if model is None or model.terminating:
                 self._forget(key)
+                await self._writer.sweep(key, self._book.children_of(key))
         alive = [model for model in declared.values() if model is not None and not model.terminating]
         facts = await asyncio.gather(*(self._facts.read(model) for model in alive))
         for model, found in zip(alive, facts, strict=True):
@@ -210,12 +210,10 @@ class Reconciler:
         try:
             async with self._slots:
                 errors = await self._writer.write(model.frame, status, steps)
-        except ClusterError as error:
+        except (ClusterError, NotLeading) as error:
             self._metrics.reconcile_errors.labels(type(error).__name__).inc()
             pause = self._queue.retry(key)
-            log.info("model.retry", model=str(key), error=error.message, pause_s=round(pause, 1))
-        except NotLeading:
-            self.lost_lease.set()
+            log.info("model.retry", model=str(key), error=str(error), pause_s=round(pause, 1))
         except Exception:
             log.exception("model.failed", model=str(key))
             self._queue.retry(key)

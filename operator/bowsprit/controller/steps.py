@@ -60,8 +60,13 @@ def steps_of(
     evictions = tuple(_evictions(frame, lost_nodes))
     if plan is None or frame.declared.deployment is None:
         return Steps(deletions=evictions)
-    wanted = _workloads(frame, plan)
-    manifests = tuple(_manifests(frame, wanted))
+    # A name that is still taken by an object on its way out is free again soon, and then there is a new pass.
+    taken = {(child.kind, child.name) for child in frame.strays}
+    manifests = tuple(
+        manifest
+        for manifest in _manifests(frame, _workloads(frame, plan))
+        if (manifest["kind"], manifest["metadata"]["name"]) not in taken
+    )
     applied = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests}
     return Steps(
         manifests=manifests,
@@ -122,6 +127,9 @@ def _evictions(frame: Frame, lost_nodes: frozenset[str]) -> Iterator[Deletion]:
 
 def _prune(frame: Frame, applied: set[tuple[str, str]]) -> Iterator[Deletion]:
     """Children that nothing asks for any more; of old revisions, the newest few are kept."""
+    for child in frame.strays:
+        if not child.terminating:
+            yield Deletion(child.kind, child.name, child.uid)
     for child in frame.children:
         if child.kind in (*WORKLOADS, "Service") and (child.kind, child.name) not in applied:
             yield Deletion(child.kind, child.name, child.uid)

@@ -6,7 +6,7 @@ Errors are sorted here: what the API server refuses becomes a condition, everyth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import structlog
@@ -23,7 +23,7 @@ from bowsprit.cluster.resources import (
     resource_of,
 )
 from bowsprit.controller.book import Book
-from bowsprit.controller.children import is_current, stamped
+from bowsprit.controller.children import Child, is_current, stamped
 from bowsprit.controller.frame import Frame
 from bowsprit.controller.steps import DELETION_COST, Deletion, Pin, Steps
 from bowsprit.plan.key import ModelKey
@@ -38,7 +38,7 @@ _INVALID = (400, 422)
 
 
 class NotLeading(Exception):
-    """The Lease is not ours any more: stop writing at once."""
+    """The Lease is not ours for sure: nothing may be written. Either it is renewed soon, or the process ends."""
 
 
 class Writer:
@@ -71,6 +71,26 @@ class Writer:
         for pin in steps.pins:
             await self._tolerate_absence(self._pin(pin))
         return tuple(refused)
+
+    async def sweep(self, key: ModelKey, children: Iterable[Child]) -> None:
+        """Deletes what a deleted model has left: its GPUs are wanted at once, and the garbage collector takes
+        its time.
+
+        The API server is asked again, so a cache that lags behind deletes nothing. With `--cascade=orphan`
+        the children have lost their owner before, and are nobody's.
+        """
+        owner = await self._living_owner(key)
+        for child in children:
+            if child.owner != owner and not child.terminating:
+                await self._tolerate_absence(self._delete(key, Deletion(child.kind, child.name, child.uid)))
+
+    async def _living_owner(self, key: ModelKey) -> str | None:
+        try:
+            model = await self._client.get(MODEL_DEPLOYMENTS, key.namespace, key.name)
+        except NotFound:
+            return None
+        gone = "deletionTimestamp" in model["metadata"]
+        return None if gone else str(model["metadata"]["uid"])
 
     async def _status(self, frame: Frame, status: Mapping[str, Any]) -> None:
         before = frame.declared.status
