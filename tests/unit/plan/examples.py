@@ -1,0 +1,124 @@
+"""Models and fleets that the planning tests share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bowsprit.facts.model import Divisor, KvCache, KvKind, Layer, ModelFacts
+from bowsprit.plan.fleet import Fleet, GpuNode
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.result import Plan
+from bowsprit.plan.wish import Demand, MeasuredLayout, Wish
+
+PCIE = "NVIDIA-A100-80GB-PCIe"
+SXM = "NVIDIA-A100-SXM4-80GB"
+
+
+def transformer(
+    name: str,
+    layers: int,
+    hidden: int,
+    inner: int,
+    heads: int,
+    vocabulary: int,
+    experts: int = 0,
+    active: int = 1,
+) -> ModelFacts:
+    """A bfloat16 decoder with 8 KV heads of 128, dense or with routed experts."""
+    width, kv_heads = hidden // heads, 8
+    mlp = 3 * hidden * inner * 2
+    layer = Layer(
+        sharded_bytes=4 * heads * width * hidden + (0 if experts else mlp),
+        kv_projection_bytes=4 * kv_heads * width * hidden,
+        expert_bytes=mlp * experts,
+        replicated_bytes=4 * hidden + 2 * experts * hidden,
+        kv=KvCache(KvKind.FULL, kv_heads, 2 * width),
+    )
+    return ModelFacts(
+        digest=name,
+        architecture=f"{name}ForCausalLM",
+        layers=(layer,) * layers,
+        embedding_bytes=2 * vocabulary * hidden,
+        head_bytes=2 * vocabulary * hidden,
+        tied=False,
+        extra_bytes=0,
+        hidden_size=hidden,
+        intermediate_size=inner * active,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=width,
+        vocab_size=vocabulary,
+        experts=experts,
+        dtype="bfloat16",
+        dtype_bytes=2,
+        kv_dtype_bytes=2,
+        quantization=None,
+        max_model_len=131072,
+        divisors=(Divisor("intermediate_size", inner),),
+        expert_parallel_divisors=(),
+    )
+
+
+LLAMA_8B = transformer("Llama8B", 32, 4096, 14336, 32, 128256)
+LLAMA_70B = transformer("Llama70B", 80, 8192, 28672, 64, 128256)
+MIXTRAL = transformer("Mixtral", 56, 6144, 16384, 48, 32768, experts=8, active=2)
+DBRX = transformer("Dbrx", 40, 6144, 10752, 48, 100352, experts=16, active=4)
+
+
+def wish(name: str, facts: ModelFacts | None = None, replicas: int = 1, **more) -> Wish:
+    return Wish(ModelKey("default", name), more.pop("created", name), replicas, facts, **more)
+
+
+def measured(name: str, *rows: tuple[int, int], replicas: int = 1, product: str = PCIE, **more) -> Wish:
+    """A wish whose layouts are (tensor, fewest stages)."""
+    table = {product: tuple(MeasuredLayout(tensor, stages) for tensor, stages in rows)}
+    return wish(name, None, replicas, measured=table, **more)
+
+
+def node(name: str, free: int = 8, total: int = 8, product: str = PCIE, **more) -> GpuNode:
+    more.setdefault("linked", product == SXM)
+    return GpuNode(
+        name, "nvidia.com/gpu", product, more.pop("memory_mib", 81920), total=total, free=free, **more
+    )
+
+
+def fleet(*free: int, total: int | None = None, product: str = PCIE) -> Fleet:
+    """Nodes a, b, c … with so many GPUs free; wholly free unless `total` says more."""
+    names = "abcdefghijklmnopqrstuvwxyz"
+    return Fleet(tuple(node(names[i], size, total or size, product) for i, size in enumerate(free)))
+
+
+def twelve_gpu_wishes() -> list[Wish]:
+    return [
+        wish("llama", LLAMA_70B, demand=Demand(65536, 1)),
+        wish("mixtral", MIXTRAL, demand=Demand(65536, 4)),
+        wish("dbrx", DBRX, demand=Demand(32768, 1)),
+    ]
+
+
+def layouts(plan: Plan) -> dict[str, list[str]]:
+    return {model.key.name: [str(replica.layout) for replica in model.replicas] for model in plan.models}
+
+
+def used(plan: Plan) -> Counter[str]:
+    """GPUs by node that the plan's replicas hold."""
+    held: Counter[str] = Counter()
+    for model in plan.models:
+        for replica in model.replicas:
+            for pod in replica.pods:
+                held[pod.node] += pod.gpus
+    return held
+
+
+def promised(wishes: Sequence[Wish], plan: Plan) -> list[Wish]:
+    return [replace(each, promised=plan.by_key[each.key].replicas) for each in wishes]
+
+
+def stood(wishes: Sequence[Wish], on: Fleet, plan: Plan) -> tuple[list[Wish], Fleet]:
+    """The same cluster after the whole plan stands."""
+    held = used(plan)
+    nodes = tuple(replace(each, free=each.free - held[each.name]) for each in on.nodes)
+    after = [replace(each, standing=plan.by_key[each.key].replicas, promised=()) for each in wishes]
+    return after, replace(on, nodes=nodes)
