@@ -44,18 +44,25 @@ def read_live_cluster(products: ProductTable) -> LiveCluster:
 async def _read(products: ProductTable) -> LiveCluster:
     client = await connect()
     try:
-        nodes = [node_facts(node) for node in await _list(client, NODES)]
-        pods = [pod_facts(pod) for pod in await _list(client, PODS)]
-        try:
-            deployments = await _list(client, MODEL_DEPLOYMENTS)
-        except NotFound:
-            deployments = []
+        return await cluster_of(client, products)
     finally:
         await client.close()
-    keys = [ModelKey(each["metadata"]["namespace"], each["metadata"]["name"]) for each in deployments]
-    return LiveCluster(
-        Inventory(tuple(nodes), tuple(pods), products), dict(zip(keys, deployments, strict=True))
-    )
+
+
+async def cluster_of(client: KubeClient, products: ProductTable) -> LiveCluster:
+    """Everything that the CLI wants to know of a cluster."""
+    nodes = [node_facts(node) for node in await _list(client, NODES)]
+    pods = [pod_facts(pod) for pod in await _list(client, PODS)]
+    try:
+        deployments = await _list(client, MODEL_DEPLOYMENTS)
+    except NotFound:
+        deployments = []
+    inventory = Inventory(tuple(nodes), tuple(pods), products)
+    return LiveCluster(inventory, {_key_of(each): each for each in deployments})
+
+
+def _key_of(deployment: Mapping[str, Any]) -> ModelKey:
+    return ModelKey(deployment["metadata"]["namespace"], deployment["metadata"]["name"])
 
 
 async def _list(client: KubeClient, resource: Resource) -> list[dict[str, Any]]:

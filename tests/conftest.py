@@ -1,0 +1,17 @@
+"""What every test needs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="session")
+def current_event_loop() -> Iterator[None]:
+    """looptime asks for the current loop in plain tests too; asyncio would make one that nobody closes."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
