@@ -46,12 +46,12 @@ class Costs:
     """Output head: on the last stage, unless the first one, which has the tied embedding, is the last."""
     last_alone: float
     """As `last`, when first and last stage are the same."""
-    other: float
-    """Activations, graphs, buffers: on every stage."""
+    everywhere: float
+    """On every stage: activations, graphs, buffers, and weights that vLLM does not split over stages."""
 
     def stage(self, start: int, end: int, cumulative: Sequence[float]) -> float:
         """Bytes of the stage that holds layers start..end-1; `cumulative` are the prefix sums of `layers`."""
-        size = self.other + cumulative[end] - cumulative[start]
+        size = self.everywhere + cumulative[end] - cumulative[start]
         count = len(self.layers)
         if start == 0:
             size += self.first
@@ -146,12 +146,16 @@ def costs(facts: ModelFacts, demand: Demand, tensor: int, pipeline: int) -> Cost
     kept = max(0.0, 1 - demand.cpu_offload_gib * GIB * pipeline / total) if total else 1.0
     embedding = facts.embedding_bytes / tensor
     head = facts.head_bytes / tensor
+    untied_head = 0.0 if facts.head_on_every_stage else head
     return Costs(
         layers=tuple(weight * kept + cache for weight, cache in zip(weights, caches, strict=True)),
-        first=embedding + facts.extra_bytes,
-        last=embedding if facts.tied else head,
-        last_alone=0.0 if facts.tied else head,
-        other=other(facts, demand, tensor),
+        first=facts.extra_bytes + (0.0 if facts.embedding_on_every_stage else embedding),
+        last=(0.0 if facts.embedding_on_every_stage else embedding) if facts.tied else untied_head,
+        last_alone=0.0 if facts.tied else untied_head,
+        everywhere=other(facts, demand, tensor)
+        + facts.rank_bytes
+        + (embedding if facts.embedding_on_every_stage else 0.0)
+        + (head if facts.head_on_every_stage else 0.0),
     )
 
 
@@ -172,6 +176,7 @@ def stages(
 ) -> tuple[Stage, ...]:
     """The budget of every stage of a partition, in GiB, for status and for people."""
     pipeline = len(partition)
+    engine = other(facts, demand, tensor)
     cost = costs(facts, demand, tensor, pipeline)
     cumulative = cost.cumulative()
     cache = _each(facts.layers, lambda layer: layer_cache(layer.kv, facts, demand, tensor, pipeline))
@@ -184,9 +189,9 @@ def stages(
         answer.append(
             Stage(
                 layers=count,
-                weights_gib=round((size - kv - cost.other) / GIB, 3),
+                weights_gib=round((size - kv - engine) / GIB, 3),
                 kv_gib=round(kv / GIB, 3),
-                other_gib=round(cost.other / GIB, 3),
+                other_gib=round(engine / GIB, 3),
                 capacity_gib=round(capacity(memory_mib, demand) / GIB, 3),
             )
         )

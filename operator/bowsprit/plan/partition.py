@@ -36,7 +36,7 @@ def fewest_stages(costs: Costs, capacity: float) -> int | None:
 
 def _last_stage_start(costs: Costs, cumulative: Sequence[float], capacity: float) -> int:
     """The first layer from which on all the rest, with the head, is one stage."""
-    room = capacity - costs.other - costs.last
+    room = capacity - costs.everywhere - costs.last
     count = len(costs.layers)
     start = count
     while start > 0 and cumulative[count] - cumulative[start - 1] <= room:
@@ -46,7 +46,7 @@ def _last_stage_start(costs: Costs, cumulative: Sequence[float], capacity: float
 
 def _reach(costs: Costs, cumulative: Sequence[float], start: int, capacity: float) -> int:
     """One past the last layer that a stage (never the last one) from `start` on can hold."""
-    room = capacity - costs.other - (costs.first if start == 0 else 0.0)
+    room = capacity - costs.everywhere - (costs.first if start == 0 else 0.0)
     end = bisect_right(cumulative, cumulative[start] + room) - 1
     return max(start, min(end, len(costs.layers) - 1))
 
@@ -126,7 +126,7 @@ def _best_start(
 
 def _least_limit(costs: Costs, stages: int) -> float:
     """The least capacity at which `stages` stages suffice, a hair above the exact value."""
-    low, high = 0.0, costs.other + costs.first + costs.last + costs.last_alone + sum(costs.layers)
+    low, high = 0.0, costs.everywhere + costs.first + costs.last + costs.last_alone + sum(costs.layers)
     for _ in range(60):
         middle = (low + high) / 2
         need = fewest_stages(costs, middle)
