@@ -11,13 +11,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from docs.generators import api, cli
+from docs.generators import api, cli, rbac
 
 ROOT = Path(__file__).resolve().parent.parent
 
 Generator = Callable[[], Mapping[str, str]]
 
-GENERATORS: tuple[Generator, ...] = (api.generate, cli.generate)
+GENERATORS: tuple[Generator, ...] = (api.generate, cli.generate, rbac.generate)
 
 
 def collect(generators: Iterable[Generator]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import yaml
 
+from bowsprit.cluster import access
 from e2e.cluster.control_plane import ControlPlane
 from e2e.cluster.nodes import create_nodes, gpu_node
 from e2e.cluster.waiting import wait_until
@@ -61,7 +62,8 @@ class OperatorProcess:
             "run",
             f"--kubeconfig={kubeconfig}",
             f"--identity={identity}",
-            f"--lease-namespace={namespace}",
+            f"--lease-namespace={access.NAMESPACE}",
+            f"--lease-name={namespace}",
             "--listen-host=127.0.0.1",
             "--listen-port=0",
             *options,
@@ -148,10 +150,22 @@ class Arena:
     def operator(self, identity: str = "operator-a", *options: str) -> OperatorProcess:
         """Starts an operator; the arena ends it."""
         operator = OperatorProcess(
-            self.cluster.kubeconfig, self._directory / f"{identity}.log", identity, self.namespace, *options
+            self._kubeconfig(), self._directory / f"{identity}.log", identity, self.namespace, *options
         )
         self._operators.append(operator)
         return operator.start()
+
+    def _kubeconfig(self) -> Path:
+        """Credentials of the operator's own ServiceAccount: tests run with the rights that users grant."""
+        path = self._directory / "operator-kubeconfig"
+        if not path.exists():
+            token = self.cluster.kubectl(
+                "-n", access.NAMESPACE, "create", "token", access.NAME, "--duration=6h"
+            )
+            config = yaml.safe_load(self.cluster.kubeconfig.read_text())
+            config["users"][0]["user"] = {"token": token.strip()}
+            path.write_text(yaml.safe_dump(config))
+        return path
 
     def model(self, name: str, *, config: Mapping[str, Any] | str | None = None, **spec: Any) -> None:
         """Applies a ModelDeployment and its ConfigMap. By default Llama-3.1-8B with 8k context: one GPU."""

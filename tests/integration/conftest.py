@@ -16,6 +16,8 @@ from tests.integration.arena import Arena
 # Autoscalers look this often, so that a test of them takes seconds.
 HPA_SYNC_SECONDS = 2.0
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
@@ -37,9 +39,10 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def api_installed(control_plane: ControlPlane) -> ControlPlane:
-    """The control plane with the ModelDeployment CRD."""
+    """The control plane with the ModelDeployment CRD and the operator's rights."""
     control_plane.kubectl("apply", "-f", "-", input=crd_yaml())
     control_plane.kubectl("wait", "--for=condition=Established", "crd/modeldeployments.bowsprit.dev")
+    control_plane.kubectl("apply", "-f", str(ROOT / "operator" / "rbac.yaml"))
     return control_plane
 
 
