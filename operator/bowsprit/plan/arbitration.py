@@ -123,7 +123,7 @@ def add_groups(program: Program, groups: Sequence[Peers], ways: Sequence[Sequenc
         served = dict.fromkeys(columns.all(), 1)
         program.at_most(served, group.most)
         if columns.models is not None:
-            program.at_most({columns.models: 1, **{column: -1 for column in served}}, 0)
+            program.at_most({columns.models: 1, **dict.fromkeys(served, -1)}, 0)
             program.at_most({**served, columns.models: -example.missing}, 0)
         answer.append(columns)
     return answer

@@ -76,8 +76,8 @@ class Candidates:
 @lru_cache(maxsize=16384)
 def candidates(shape: Shape, demand: Demand, explicit: ExplicitLayout, memory_mib: int) -> Candidates:
     """All layouts by the memory model, by ascending tensor size."""
-    results = [_cut(shape.facts, demand, explicit, tensor, memory_mib) for tensor in _tensors(explicit)]
-    return _sorted_out(results)
+    search = _Search(shape.facts, demand, explicit, memory_mib)
+    return _sorted_out([search.cut(tensor) for tensor in _tensors(explicit)])
 
 
 def measured_candidates(
@@ -121,68 +121,109 @@ def _sorted_out(results: Sequence[Cut | Bound]) -> Candidates:
     )
 
 
-def _cut(
-    facts: ModelFacts, demand: Demand, explicit: ExplicitLayout, tensor: int, memory_mib: int
-) -> Cut | Bound:
-    if fault := tensor_fault(facts, tensor, demand.expert_parallel):
-        return Bound(tensor, Field.TENSOR, fault)
-    asked = _asked_pipeline(explicit, tensor, len(facts.layers))
-    if isinstance(asked, Bound):
-        return asked
-    least = least_pipeline(facts, demand, tensor, memory_mib)
-    if least is None:
-        return Bound(tensor, Field.TENSOR, _no_stage_text(facts, demand, tensor, memory_mib))
-    if asked is None:
-        cut = _whole_pods(explicit, tensor, least)
-        if cut.pipeline > len(facts.layers):
-            text = f"pods of {cut.pod_gpus} GPUs need {cut.pipeline} stages, more than the {len(facts.layers)} layers"
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The layouts of one model on GPUs of one size."""
+
+    facts: ModelFacts
+    demand: Demand
+    explicit: ExplicitLayout
+    memory_mib: int
+
+    @property
+    def room(self) -> float:
+        return memory.capacity(self.memory_mib, self.demand)
+
+    def cut(self, tensor: int) -> Cut | Bound:
+        """The layout with this tensor size, or the first bound that it meets."""
+        if fault := tensor_fault(self.facts, tensor, self.demand.expert_parallel):
+            return Bound(tensor, Field.TENSOR, fault)
+        if bound := explicit_bound(self.explicit, tensor, len(self.facts.layers)):
+            return bound
+        asked = self.explicit.stages
+        cut = self._least(tensor) if asked is None else self._asked(tensor, asked)
+        if isinstance(cut, Cut) and not memory.context_fits(self.memory_mib, self.demand, cut.gpus):
+            outside = self.memory_mib * (1 - self.demand.utilization) / 1024
+            text = (
+                f"{self.demand.utilization:g} leaves {outside:.2f} GiB of a GPU for the CUDA context and NCCL"
+            )
+            return Bound(tensor, Field.UTILIZATION, f"{text}, which need 1")
+        return cut
+
+    def _least(self, tensor: int) -> Cut | Bound:
+        """As few stages as fit, in whole pods."""
+        layers = len(self.facts.layers)
+        least = self.least_pipeline(tensor)
+        if least is None:
+            cost = memory.costs(self.facts, self.demand, tensor, layers)
+            text = f"with tensor {tensor} even a stage of one layer needs {self._against_room(fullest(cost, (1,) * layers))}"
+            return Bound(tensor, Field.TENSOR, text)
+        cut = _whole_pods(self.explicit, tensor, least)
+        if cut.pipeline > layers:
+            text = f"pods of {cut.pod_gpus} GPUs need {cut.pipeline} stages, more than the {layers} layers"
             return Bound(tensor, Field.GPUS_PER_POD, text)
-    else:
-        if fault := _pipeline_fault(facts, demand, explicit, tensor, asked, memory_mib):
-            return Bound(tensor, Field.PARTITION if explicit.layer_partition else Field.PIPELINE, fault)
-        cut = Cut(tensor, asked, explicit.gpus_per_pod or tensor)
-    if not memory.context_fits(memory_mib, demand, cut.gpus):
-        outside = memory_mib * (1 - demand.utilization) / 1024
-        text = f"{demand.utilization:g} leaves {outside:.2f} GiB of a GPU for the CUDA context and NCCL, which need 1"
-        return Bound(tensor, Field.UTILIZATION, text)
-    return cut
+        return cut
 
+    def least_pipeline(self, tensor: int) -> int | None:
+        """The fewest stages that fit; costs grow with the stages (tokens in flight), hence the loop."""
+        pipeline = 1
+        while True:
+            need = fewest_stages(memory.costs(self.facts, self.demand, tensor, pipeline), self.room)
+            if need is None or need <= pipeline:
+                return None if need is None else pipeline
+            pipeline = need
 
-def least_pipeline(facts: ModelFacts, demand: Demand, tensor: int, memory_mib: int) -> int | None:
-    """The fewest stages that fit; costs grow with the stages (tokens in flight), hence the loop."""
-    room = memory.capacity(memory_mib, demand)
-    pipeline = 1
-    while True:
-        need = fewest_stages(memory.costs(facts, demand, tensor, pipeline), room)
-        if need is None or need <= pipeline:
-            return None if need is None else pipeline
-        pipeline = need
-
-
-def _asked_pipeline(explicit: ExplicitLayout, tensor: int, layers: int | None) -> int | None | Bound:
-    """The user's number of stages, if any, checked against the layers and the pods."""
-    split = explicit.layer_partition
-    asked = explicit.pipeline or (len(split) if split else None)
-    pod = explicit.gpus_per_pod
-    if pod is not None and pod % tensor:
-        return Bound(
-            tensor, Field.GPUS_PER_POD, f"{pod} is not a multiple of tensor {tensor}; use {lcm(pod, tensor)}"
+    def _asked(self, tensor: int, pipeline: int) -> Cut | Bound:
+        """The user's own number of stages or layer partition, when it fits in memory."""
+        cost = memory.costs(self.facts, self.demand, tensor, pipeline)
+        split = self.explicit.layer_partition
+        even = balanced(cost, pipeline)
+        full = fullest(cost, split or even)
+        if full <= self.room:
+            return Cut(tensor, pipeline, self.explicit.gpus_per_pod or tensor)
+        text = (
+            f"with tensor {tensor} and pipeline {pipeline} the fullest stage needs {self._against_room(full)}"
         )
+        if split and fullest(cost, even) <= self.room:
+            text += f"; the even split {','.join(map(str, even))} fits"
+        elif least := self.least_pipeline(tensor):
+            text += f"; pipeline {least} fits"
+        return Bound(tensor, Field.PARTITION if split else Field.PIPELINE, text)
+
+    def _against_room(self, size: float) -> str:
+        return f"{size / GIB:.1f} GiB of a GPU, and {self.room / GIB:.1f} GiB may be used"
+
+
+def explicit_bound(explicit: ExplicitLayout, tensor: int, layers: int | None) -> Bound | None:
+    """What is wrong with the explicit fields among themselves, and with the number of layers where it is known."""
+    asked, pod = explicit.stages, explicit.gpus_per_pod
+    if pod is not None and pod % tensor:
+        text = f"{pod} is not a multiple of tensor {tensor}; use {lcm(pod, tensor)}"
+        return Bound(tensor, Field.GPUS_PER_POD, text)
     if asked is None:
         return None
     if layers is not None and asked > layers:
-        return Bound(
-            tensor, Field.PIPELINE, f"{asked} stages are more than the {layers} layers; use at most {layers}"
-        )
-    if split and len(split) != asked:
-        return Bound(tensor, Field.PARTITION, f"it names {len(split)} stages and pipeline is {asked}")
-    if split and layers is not None and (sum(split) != layers or min(split) < 1):
-        text = f"its {len(split)} stages hold {sum(split)} layers, at least {min(split)} each; the model has {layers}"
-        return Bound(tensor, Field.PARTITION, f"{text}, and every stage needs one")
+        text = f"{asked} stages are more than the {layers} layers; use at most {layers}"
+        return Bound(tensor, Field.PIPELINE, text)
+    if fault := _partition_fault(explicit, layers):
+        return Bound(tensor, Field.PARTITION, fault)
     if pod is not None and tensor * asked % pod:
         text = f"pods of {pod} do not divide the {tensor * asked} GPUs of tensor {tensor} x pipeline {asked}"
         return Bound(tensor, Field.GPUS_PER_POD, f"{text}; use {tensor}")
-    return asked
+    return None
+
+
+def _partition_fault(explicit: ExplicitLayout, layers: int | None) -> str | None:
+    split = explicit.layer_partition
+    if not split:
+        return None
+    if len(split) != explicit.stages:
+        return f"it names {len(split)} stages and pipeline is {explicit.stages}"
+    if min(split) < 1:
+        return "a stage holds no layer, and every stage needs one"
+    if layers is not None and sum(split) != layers:
+        return f"its {len(split)} stages hold {sum(split)} layers; the model has {layers}"
+    return None
 
 
 def _whole_pods(explicit: ExplicitLayout, tensor: int, least: int) -> Cut:
@@ -192,49 +233,13 @@ def _whole_pods(explicit: ExplicitLayout, tensor: int, least: int) -> Cut:
     return Cut(tensor, -(-least // stages_per_pod) * stages_per_pod, pod)
 
 
-def _pipeline_fault(
-    facts: ModelFacts, demand: Demand, explicit: ExplicitLayout, tensor: int, pipeline: int, memory_mib: int
-) -> str | None:
-    """Why an explicit number of stages or partition does not fit in memory, with the nearest that does."""
-    room = memory.capacity(memory_mib, demand)
-    cost = memory.costs(facts, demand, tensor, pipeline)
-    split = explicit.layer_partition
-    if not split:
-        need = fewest_stages(cost, room)
-        if need is not None and need <= pipeline:
-            return None
-    full = fullest(cost, split or balanced(cost, pipeline))
-    if full <= room:
-        return None
-    text = (
-        f"with tensor {tensor} and pipeline {pipeline} the fullest stage needs {full / GIB:.1f} GiB of a GPU, "
-        f"and {room / GIB:.1f} GiB may be used"
-    )
-    least = least_pipeline(facts, demand, tensor, memory_mib)
-    if split and least is not None and least <= pipeline:
-        even = ",".join(str(count) for count in balanced(cost, pipeline))
-        return f"{text}; the even split {even} fits"
-    return f"{text}; pipeline {least} fits" if least else text
-
-
-def _no_stage_text(facts: ModelFacts, demand: Demand, tensor: int, memory_mib: int) -> str:
-    room = memory.capacity(memory_mib, demand)
-    count = len(facts.layers)
-    cost = memory.costs(facts, demand, tensor, count)
-    full = fullest(cost, (1,) * count)
-    return (
-        f"with tensor {tensor} even a stage of one layer needs {full / GIB:.1f} GiB of a GPU, "
-        f"and {room / GIB:.1f} GiB may be used"
-    )
-
-
 def _measured_cut(
     fewest: int | None, facts: ModelFacts | None, explicit: ExplicitLayout, tensor: int
 ) -> Cut | Bound:
     layers = len(facts.layers) if facts else None
-    asked = _asked_pipeline(explicit, tensor, layers)
-    if isinstance(asked, Bound):
-        return asked
+    if bound := explicit_bound(explicit, tensor, layers):
+        return bound
+    asked = explicit.stages
     if asked is not None:
         if fewest is not None and asked < fewest:
             text = f"the table says that tensor {tensor} needs {fewest} stages; {asked} are too few"

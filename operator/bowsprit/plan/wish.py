@@ -60,6 +60,11 @@ class ExplicitLayout:
     gpus_per_pod: int | None = None
     layer_partition: tuple[int, ...] | None = None
 
+    @property
+    def stages(self) -> int | None:
+        """The user's number of stages, said by `pipeline` or by `layer_partition`."""
+        return self.pipeline or (len(self.layer_partition) if self.layer_partition else None)
+
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
@@ -99,12 +104,12 @@ class Wish:
     measured: Mapping[str, tuple[MeasuredLayout, ...]] | None = field(default=None, hash=False)
     """By GPU product; replaces the memory model."""
     standing: tuple[ReplicaPlan, ...] = ()
-    """Replicas of the target revision whose pods are pinned or bound: their GPUs are already off Fleet.free."""
+    """Replicas of the target revision whose pods are pinned or bound: off Fleet.free already."""
     promised: tuple[ReplicaPlan, ...] = ()
     """Replicas decided in an earlier pass whose pods are not pinned yet: not yet off Fleet.free."""
     outgoing: tuple[ReplicaPlan, ...] = ()
     """Replicas of older revisions that still stand (off Fleet.free)."""
     leaving: tuple[ReplicaPlan, ...] = ()
-    """Replicas of any revision that are on their way out: still off Fleet.free, free without further action."""
+    """Replicas of any revision on their way out: still off Fleet.free, free without further action."""
     ready: int = 0
     """How many of `standing` serve."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from bench.clusters import case
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.plan.examples import PCIE, SXM, measured, node, promised, stood, used
 
+from bench.clusters import case
 from bowsprit.plan.fleet import Fleet, Taint, Toleration
 from bowsprit.plan.planner import plan
 from bowsprit.plan.wish import Accelerator
+from tests.unit.plan.examples import PCIE, SXM, measured, node, promised, stood, used
 
 ROWS = st.sampled_from(
     [((1, 1),), ((1, 3),), ((1, 5),), ((1, 4), (2, 2), (4, 1)), ((2, 1),), ((1, 9), (4, 2)), ((8, 1),)]
@@ -117,7 +117,7 @@ def test_every_model_that_is_not_placed_says_why_with_numbers(wishes, fleet):
         assert model.refusal is not None
         assert any(character.isdigit() for character in model.refusal.message)
         if model.refusal.reason in ("InsufficientGPUs", "GPUsFragmented"):
-            assert 0 < model.refusal.gpus_short
+            assert model.refusal.gpus_short > 0
         if model.position is not None:
             waiting.append(model.position)
     assert sorted(waiting) == list(range(1, len(waiting) + 1))

@@ -8,7 +8,6 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.plan.examples import LLAMA_8B, LLAMA_70B, PCIE, SXM, fleet, layouts, measured, node, wish
 
 from bowsprit.facts.model import Divisor, KvCache, KvKind
 from bowsprit.plan.divide import tensor_fault
@@ -17,6 +16,7 @@ from bowsprit.plan.memory import GIB, Costs, costs, layer_cache
 from bowsprit.plan.partition import balanced, fewest_stages, fullest
 from bowsprit.plan.planner import plan
 from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Objective
+from tests.unit.plan.examples import LLAMA_8B, LLAMA_70B, PCIE, SXM, fleet, layouts, measured, node, wish
 
 
 def layout_of(one, on):
@@ -119,7 +119,9 @@ def test_tied_embeddings_are_on_both_ends_only_when_these_are_different_stages()
 
 
 def test_what_vllm_builds_on_every_stage_is_counted_on_every_stage():
-    everywhere = replace(LLAMA_8B, embedding_on_every_stage=True, head_on_every_stage=True, rank_bytes=7, digest="x")
+    everywhere = replace(
+        LLAMA_8B, embedding_on_every_stage=True, head_on_every_stage=True, rank_bytes=7, digest="x"
+    )
     once, each = (costs(facts, Demand(8192), 2, 4) for facts in (LLAMA_8B, everywhere))
     assert (each.first, each.last, each.last_alone) == (0, 0, 0)
     assert each.everywhere - once.everywhere == (LLAMA_8B.embedding_bytes + LLAMA_8B.head_bytes) / 2 + 7

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.unit.plan.examples import DBRX, LLAMA_8B, LLAMA_70B, MIXTRAL, PCIE, fleet, measured, node, wish
 
 from bowsprit.plan.fleet import Fleet, Holder, LeftOut, Taint
 from bowsprit.plan.planner import plan
 from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout
+from tests.unit.plan.examples import DBRX, LLAMA_8B, LLAMA_70B, MIXTRAL, PCIE, fleet, measured, node, wish
 
 
 def refusal(one, on):

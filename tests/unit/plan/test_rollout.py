@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.unit.plan.examples import fleet, layouts, measured, stood
 
 from bowsprit.plan.planner import plan
 from bowsprit.plan.wish import RolloutMode
+from tests.unit.plan.examples import fleet, layouts, measured, stood
 
 
 def old(name: str, on, *rows, replicas=1, **more):

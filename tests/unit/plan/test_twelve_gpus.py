@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.plan.examples import PCIE, SXM, fleet, layouts, twelve_gpu_wishes, used
 
 from bowsprit.plan.planner import plan
+from tests.unit.plan.examples import PCIE, SXM, fleet, layouts, twelve_gpu_wishes, used
 
 
 @pytest.mark.parametrize(
