@@ -129,6 +129,8 @@ class Arena:
         self._directory = directory
         self._nodes: list[str] = []
         self._operators: list[OperatorProcess] = []
+        self.logs: list[Path] = []
+        """Further logs that a failure is to show."""
 
     def nodes(self, count: int, gpus: int = 4, product: str = PCIE, **more: Any) -> list[str]:
         """Creates fake GPU nodes that only this test's models use; returns their names."""
@@ -149,23 +151,11 @@ class Arena:
 
     def operator(self, identity: str = "operator-a", *options: str) -> OperatorProcess:
         """Starts an operator; the arena ends it."""
-        operator = OperatorProcess(
-            self._kubeconfig(), self._directory / f"{identity}.log", identity, self.namespace, *options
-        )
+        kubeconfig = operator_kubeconfig(self.cluster, self._directory)
+        log = self._directory / f"{identity}.log"
+        operator = OperatorProcess(kubeconfig, log, identity, self.namespace, *options)
         self._operators.append(operator)
         return operator.start()
-
-    def _kubeconfig(self) -> Path:
-        """Credentials of the operator's own ServiceAccount: tests run with the rights that users grant."""
-        path = self._directory / "operator-kubeconfig"
-        if not path.exists():
-            token = self.cluster.kubectl(
-                "-n", access.NAMESPACE, "create", "token", access.NAME, "--duration=6h"
-            )
-            config = yaml.safe_load(self.cluster.kubeconfig.read_text())
-            config["users"][0]["user"] = {"token": token.strip()}
-            path.write_text(yaml.safe_dump(config))
-        return path
 
     def model(self, name: str, *, config: Mapping[str, Any] | str | None = None, **spec: Any) -> None:
         """Applies a ModelDeployment and its ConfigMap. By default Llama-3.1-8B with 8k context: one GPU."""
@@ -262,7 +252,8 @@ class Arena:
         return self.condition(name, kind)
 
     def report(self) -> str:
-        logs = [operator.log.read_text()[-3000:] for operator in self._operators]
+        paths = [*(operator.log for operator in self._operators), *self.logs]
+        logs = [path.read_text()[-3000:] for path in paths]
         return "\n".join(
             [
                 self.kubectl("get", "mdep", "-o", "wide"),
@@ -292,6 +283,17 @@ class Arena:
         )
         for name in self._nodes:
             self.cluster.kubectl("delete", "node", name, "--wait=false", "--ignore-not-found")
+
+
+def operator_kubeconfig(cluster: ControlPlane, directory: Path) -> Path:
+    """Credentials of the operator's own ServiceAccount: tests run with the rights that users grant."""
+    path = directory / "operator-kubeconfig"
+    if not path.exists():
+        token = cluster.kubectl("-n", access.NAMESPACE, "create", "token", access.NAME, "--duration=6h")
+        config = yaml.safe_load(cluster.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token.strip()}
+        path.write_text(yaml.safe_dump(config))
+    return path
 
 
 def gpus_of(pod: Mapping[str, Any]) -> int:
@@ -355,13 +357,9 @@ class Referee:
 
     def _follow(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        decoder, text = json.JSONDecoder(), ""
         for line in process.stdout:
-            text += line
-            if line.rstrip() == "}":
-                event, _ = decoder.raw_decode(text.lstrip())
-                text = ""
-                self._check(event["type"], event["object"])
+            event = json.loads(line)
+            self._check(event["type"], event["object"])
 
     def _check(self, kind: str, pod: Mapping[str, Any]) -> None:
         self.seen += 1
