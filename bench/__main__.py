@@ -19,11 +19,8 @@ from bench.figure import Figure
 
 def names() -> list[str]:
     """Modules of this package that can be measured."""
-    found = []
-    for module in pkgutil.iter_modules(bench.__path__):
-        if not module.name.startswith("_") and hasattr(_load(module.name), "measure"):
-            found.append(module.name)
-    return sorted(found)
+    modules = sorted(module.name for module in pkgutil.iter_modules(bench.__path__))
+    return [name for name in modules if not name.startswith("_") and hasattr(_load(name), "measure")]
 
 
 def _load(name: str):

@@ -1,9 +1,8 @@
 """Small random clusters with wishes, for comparing the planner with exact solvers.
 
-Four families: exact fits (the demand is carved out of the nodes), fragmented (nodes partly used), scarce (more
-is wanted than there is, with priorities), and mixed (several GPU types, linked and not). Layouts come from
-measured tables, so that a solver needs no memory model.
-"""
+Four families: exact fits (the demand is carved out of the nodes), fragmented (nodes partly used), scarce
+(more is wanted than there is, with priorities), and mixed (several GPU types, linked and not). Layouts come
+from measured tables, so that a solver needs no memory model."""
 
 from __future__ import annotations
 
@@ -61,11 +60,11 @@ def _table(random: Random, least: int) -> tuple[MeasuredLayout, ...]:
     """Rows for the tensor sizes that divide: the GPUs of a row are at least the least, rounded up to whole
     stages, sometimes with one stage more than that."""
     largest = random.choice((1, 2, 4, 8))
-    rows = []
-    for tensor in (1, 2, 4, 8):
-        if tensor <= largest and tensor < 2 * least:
-            rows.append(MeasuredLayout(tensor, -(-least // tensor) + (random.random() < 0.15)))
-    return tuple(rows)
+    return tuple(
+        MeasuredLayout(tensor, -(-least // tensor) + (random.random() < 0.15))
+        for tensor in (1, 2, 4, 8)
+        if tensor <= largest and tensor < 2 * least
+    )
 
 
 def _carved(random: Random, nodes: tuple[GpuNode, ...]) -> tuple[Wish, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
@@ -97,7 +98,7 @@ class _Model:
             for wish in self.case.wishes:
                 if wish.priority == priority:
                     chosen = [self._replica(wish) for _ in range(wish.replicas)]
-                    for before, after in zip(chosen, chosen[1:], strict=False):
+                    for before, after in pairwise(chosen):
                         self.model.add(before >= after)
                     models.extend(chosen[:1])
                     replicas.extend(chosen)

@@ -1,5 +1,5 @@
-"""The reference: a plain greedy planner. Each model in turn takes its cheapest layout that has room, each pod on
-the first node that has it. No looking ahead, no balance, no words."""
+"""The reference: a plain greedy planner. Each model in turn takes its cheapest layout that has room, each
+pod on the first node that has it. No looking ahead, no balance, no words."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How often the planner's answer is the optimum, on random small clusters, beside an exact solver and a greedy.
+"""How often the planner's answer is the optimum, on random small clusters, beside an exact solver and a
+greedy.
 
-Target: equal in what is placed, in GPUs and in nodes broken into in at least 99% of 300 clusters, and never an
-invalid plan.
-"""
+Target: equal in what is placed, in GPUs and in nodes broken into in at least 99% of 300 clusters, and never
+an invalid plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ CASES = 300
 
 
 def faults(case: Case, plan: Plan) -> list[str]:
-    """What makes a plan invalid: GPUs that are not there, replicas that are not whole, types that are mixed."""
+    """What makes a plan invalid: GPUs that are not there, replicas that are not whole, types that are
+    mixed."""
     free = {node.name: node.free for node in case.fleet.nodes}
     product = {node.name: node.product for node in case.fleet.nodes}
     found = []

@@ -1,8 +1,7 @@
 """Planning time at 5,000 nodes of 8 GPUs and 1,000 models, beside a plain greedy in the same run.
 
-Targets: from nothing under 1 s; with everything standing and one model changed, under 50 ms for the whole call.
-Caches of the memory model are cleared before the first measurement.
-"""
+Targets: from nothing under 1 s; with everything standing and one model changed, under 50 ms for the whole
+call. Caches of the memory model are cleared before the first measurement."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Which models get how many replicas in which layouts: a knapsack with a few rows per GPU type.
 
-Pods of the sizes 1, 2, 4, 8 divide each other, so they fit on nodes exactly when, for each of the sizes t, the
-pods of size t or more, counted in slots of t, are at most the sum over nodes of floor(free / t). Necessity is
-plain; and placing the pods largest first, each on any node with room, cannot fail, because a pod of size s
-takes exactly s / t slots of every t up to s, and no larger pod is left to miss others. So nodes do not appear
-here at all.
+Pods of the sizes 1, 2, 4, 8 divide each other, so they fit on nodes exactly when, for each of the sizes t,
+the pods of size t or more, counted in slots of t, are at most the sum over nodes of floor(free / t).
+Necessity is plain; and placing the pods largest first, each on any node with room, cannot fail, because a
+pod of size s takes exactly s / t slots of every t up to s, and no larger pod is left to miss others. So
+nodes do not appear here at all.
 
 The objective, each level only among the best of those before it:
 
@@ -137,21 +137,19 @@ def levels(groups: Sequence[Peers], columns: Sequence[Columns]) -> list[Weights]
         same = [each for _, each in members]
         answer.append({each.models: -1 for each in same if each.models is not None})
         answer.append({column: -1 for each in same for column in each.all()})
-    for level in range(3):
-        answer.append(
-            {
-                column: option.cost[level]
-                for group, each in pairs
-                for option, ways in zip(group.example.options, each.replicas, strict=True)
-                for column in ways
-                if option.cost[level]
-            }
-        )
+    priced = [
+        (column, option.cost)
+        for group, each in pairs
+        for option, ways in zip(group.example.options, each.replicas, strict=True)
+        for column in ways
+    ]
+    answer.extend({column: cost[level] for column, cost in priced if cost[level]} for level in range(3))
     return answer
 
 
 def age_levels(groups: Sequence[Peers], columns: Sequence[Columns]) -> list[Weights]:
-    """Ties go to the older: as many replicas as can be for the first group, then for the second, and so on."""
+    """Ties go to the older: as many replicas as can be for the first group, then for the second, and so
+    on."""
     order = sorted(range(len(groups)), key=lambda index: groups[index].example.order)
     if len(groups) <= AGE_LEVELS:
         return [dict.fromkeys(columns[index].all(), -1) for index in order]

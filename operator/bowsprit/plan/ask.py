@@ -21,8 +21,9 @@ class Option:
     latency: int
     """Rank among the model's options under MinimizeLatency, 0 the best; always 0 under MinimizeGPUs."""
     serving: int
-    """Rank among the options of the site with as many GPUs, 0 the best: the largest tensor size where GPUs are
-    linked, since one pod then has the fast links to itself; else the smallest, since stages talk little."""
+    """Rank among the options of the site with as many GPUs, 0 the best: the largest tensor size where GPUs
+    are linked, since one pod then has the fast links to itself; else the smallest, since stages talk
+    little."""
 
     @property
     def cost(self) -> tuple[int, int, int]:

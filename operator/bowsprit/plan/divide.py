@@ -1,4 +1,5 @@
-"""Which tensor-parallel sizes a model can have: what vLLM checks at start, and what fails only in its workers.
+"""Which tensor-parallel sizes a model can have: what vLLM checks at start, and what fails only in its
+workers.
 
 vLLM: config/model.py (heads), model_executor/models/llama.py (KV heads), distributed/utils.py divide().
 """

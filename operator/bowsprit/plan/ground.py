@@ -1,9 +1,8 @@
 """The nodes as the wishes at hand can tell them apart, and what is free on them.
 
-Two nodes are of one kind when no wish could want one and refuse the other: the same resource and GPU type, the
-same taints, and the same values of the labels that some wish selects by. Planning reckons with kinds, so its
-cost hardly grows with the number of nodes.
-"""
+Two nodes are of one kind when no wish could want one and refuse the other: the same resource and GPU type,
+the same taints, and the same values of the labels that some wish selects by. Planning reckons with kinds,
+so its cost hardly grows with the number of nodes."""
 
 from __future__ import annotations
 

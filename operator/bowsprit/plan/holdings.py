@@ -110,7 +110,8 @@ class Holdings:
 def fewest(
     replicas: Sequence[ReplicaPlan], enough: Callable[[Sequence[ReplicaPlan]], bool]
 ) -> list[ReplicaPlan] | None:
-    """Replicas of which none can be spared for `enough`, the highest indexes first; None when all are too few."""
+    """Replicas of which none can be spared for `enough`, the highest indexes first; None when all are too
+    few."""
     chosen: list[ReplicaPlan] = []
     rest = list(reversed(replicas))
     while not enough(chosen):

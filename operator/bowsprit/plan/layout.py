@@ -156,7 +156,8 @@ class _Search:
         least = self.least_pipeline(tensor)
         if least is None:
             cost = memory.costs(self.facts, self.demand, tensor, layers)
-            text = f"with tensor {tensor} even a stage of one layer needs {self._against_room(fullest(cost, (1,) * layers))}"
+            one_layer = self._against_room(fullest(cost, (1,) * layers))
+            text = f"with tensor {tensor} even a stage of one layer needs {one_layer}"
             return Bound(tensor, Field.TENSOR, text)
         cut = _whole_pods(self.explicit, tensor, least)
         if cut.pipeline > layers:
@@ -195,7 +196,8 @@ class _Search:
 
 
 def explicit_bound(explicit: ExplicitLayout, tensor: int, layers: int | None) -> Bound | None:
-    """What is wrong with the explicit fields among themselves, and with the number of layers where it is known."""
+    """What is wrong with the explicit fields among themselves, and with the number of layers where it is
+    known."""
     asked, pod = explicit.stages, explicit.gpus_per_pod
     if pod is not None and pod % tensor:
         text = f"{pod} is not a multiple of tensor {tensor}; use {lcm(pod, tensor)}"

@@ -110,10 +110,8 @@ def layer_cache(kv: KvCache, facts: ModelFacts, demand: Demand, tensor: int, pip
         blocks = min(
             blocks + demand.concurrency, window + ceil(demand.max_batched_tokens * pipeline / BLOCK_TOKENS)
         )
-    if kv.kind is KvKind.MLA:
-        values = kv.latent_values
-    else:
-        values = max(1, kv.kv_heads // tensor) * kv.values_per_head
+    heads = max(1, kv.kv_heads // tensor)
+    values = kv.latent_values if kv.kind is KvKind.MLA else heads * kv.values_per_head
     return (blocks + 1) * BLOCK_TOKENS * values * (demand.kv_dtype_bytes or facts.kv_dtype_bytes)
 
 

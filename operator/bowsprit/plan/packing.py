@@ -1,9 +1,8 @@
 """Which nodes: placing chosen replicas one by one, each where it does least harm.
 
-Larger pods go first, so that a choice that keeps the counting rows of arbitration always finds room. A replica
-goes on one node when one has room, on a node that is in use already rather than on a fresh one, and there
-where the least is left over; else over the fewest nodes.
-"""
+Larger pods go first, so that a choice that keeps the counting rows of arbitration always finds room. A
+replica goes on one node when one has room, on a node that is in use already rather than on a fresh one, and
+there where the least is left over; else over the fewest nodes."""
 
 from __future__ import annotations
 

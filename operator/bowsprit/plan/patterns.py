@@ -57,8 +57,8 @@ class Pattern:
 
 
 def pack_exactly(groups: Sequence[Peers], choice: Choice, stock: Stock) -> Packed | None:
-    """The best packing of whatever scores as `choice` does; None when the problem is too large for it, or when
-    sets of nodes overlap."""
+    """The best packing of whatever scores as `choice` does; None when the problem is too large for it, or
+    when sets of nodes overlap."""
     zones = sorted({option.site.kinds for group in groups for option in group.example.options})
     if sum(map(len, zones)) > len({kind for zone in zones for kind in zone}):
         return None
@@ -88,7 +88,7 @@ def pack_exactly(groups: Sequence[Peers], choice: Choice, stock: Stock) -> Packe
     return None if values is None else _filled(groups, ways, patterns, values)
 
 
-# ---- columns -----------------------------------------------------------------------------------------------------
+# ---- columns ----------------------------------------------------------------------------------------------
 
 
 def _spreads(option: Option, stock: Stock) -> list[Chunks]:
@@ -158,7 +158,7 @@ def _maximal(free: int, sizes: Sequence[int]) -> Iterator[Chunks]:
                 yield (size, *rest)
 
 
-# ---- rows --------------------------------------------------------------------------------------------------------
+# ---- rows -------------------------------------------------------------------------------------------------
 
 
 def _add_node_rows(program: Program, patterns: Sequence[Pattern]) -> None:
@@ -187,7 +187,7 @@ def _add_slot_rows(program: Program, ways: Sequence[Sequence[Way]], patterns: Se
             program.at_most({c: w for c, w in {**taken, **given}.items() if w}, 0)
 
 
-# ---- the answer --------------------------------------------------------------------------------------------------
+# ---- the answer -------------------------------------------------------------------------------------------
 
 
 def _filled(

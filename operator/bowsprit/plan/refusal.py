@@ -65,7 +65,7 @@ def refuse(model: Holdings, scarcity: Scarcity) -> Refusal:
     return _no_room(model, options, scarcity)
 
 
-# ---- nothing to choose from --------------------------------------------------------------------------------------
+# ---- nothing to choose from -------------------------------------------------------------------------------
 
 
 def _no_nodes(wish: Wish, scarcity: Scarcity) -> Refusal:
@@ -116,7 +116,8 @@ def _no_layout(wish: Wish, options: Options) -> Refusal:
 
 
 def _bound(each: SiteBound) -> str:
-    return f"on {short(each.site.product)} ({each.site.memory_mib / 1024:.1f} GiB), tp={each.bound.tensor}: {each.bound.text}"
+    gpu = f"{short(each.site.product)} ({each.site.memory_mib / 1024:.1f} GiB)"
+    return f"on {gpu}, tp={each.bound.tensor}: {each.bound.text}"
 
 
 def _distinct(bounds: Sequence[SiteBound]) -> list[SiteBound]:
@@ -155,7 +156,7 @@ def wish_with(wish: Wish, explicit: ExplicitLayout) -> Wish:
     )
 
 
-# ---- not enough GPUs ---------------------------------------------------------------------------------------------
+# ---- not enough GPUs --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,8 @@ def _placed(model: Holdings) -> str:
 
 def _needs(shortage: _Shortage) -> str:
     cut = shortage.option.cut
-    each = f"tp={cut.tensor}, pp={cut.pipeline}: {count(cut.gpus, 'GPU')} of {short(shortage.option.site.product)}"
+    gpus = f"{count(cut.gpus, 'GPU')} of {short(shortage.option.site.product)}"
+    each = f"tp={cut.tensor}, pp={cut.pipeline}: {gpus}"
     if shortage.replicas == 1:
         return f"One more replica takes {each}"
     return f"{shortage.replicas} more replicas take {each} each, {shortage.wanted} in all"
@@ -244,7 +246,7 @@ def _pieces(shortage: _Shortage) -> str:
     )
     return (
         f"{_needs(shortage)}; {shortage.free} are free, but {where} needs {pod} free GPUs on one node; "
-        f"the largest free piece is {shortage.largest}, {shortage.short} more must come free in the right place."
+        f"the largest free piece is {shortage.largest}, {shortage.short} more must come free beside others."
     )
 
 
@@ -260,7 +262,7 @@ def _rollout(model: Holdings) -> str:
         return ""
     held = sum(replica.layout.gpus for replica in model.outgoing)
     if model.wish.rollout is RolloutMode.SURGE:
-        return f" Rollout mode Surge waits for GPUs beside the old replicas, which hold {held}; Auto would use theirs."
+        return f" Rollout mode Surge waits for GPUs beside the old replicas; Auto would use the {held} of theirs."
     return f" The old replicas go on serving on {count(held, 'GPU')}."
 
 

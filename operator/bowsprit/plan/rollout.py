@@ -1,10 +1,9 @@
 """Models in the middle of a rollout: new replicas beside the old ones, or in their place.
 
-The joint answer puts new replicas beside the old where there is room. A model that finds none may use the GPUs
-that come back from its own pods: those that are leaving already, and, in mode Auto, those of old replicas that
-it then gives up, as few as will do. It may also take free GPUs that the joint answer gave to models of lower
-priority; those are then planned again.
-"""
+The joint answer puts new replicas beside the old where there is room. A model that finds none may use the
+GPUs that come back from its own pods: those that are leaving already, and, in mode Auto, those of old
+replicas that it then gives up, as few as will do. It may also take free GPUs that the joint answer gave to
+models of lower priority; those are then planned again."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def _size(wish: Wish, options: Options, option: Option) -> str:
             return f"{gpus}, the fewest stages and the largest tensor size that fit (MinimizeLatency)"
         return f"{gpus}, as tp={best.cut.tensor}, pp={best.cut.pipeline} has no room now (MinimizeLatency)"
     if cut.gpus > least.cut.gpus:
-        other = f"tp={least.cut.tensor}, pp={least.cut.pipeline} on {least.cut.gpus} x {short(least.site.product)}"
+        other = f"tp={least.cut.tensor}, pp={least.cut.pipeline} on {least.cut.gpus} x "
+        other += short(least.site.product)
         return f"{gpus}, because {other} has no room beside the other models now"
     return f"{gpus} is the least that {_burden(wish)}"
 
@@ -46,7 +47,8 @@ def _burden(wish: Wish) -> str:
     if wish.facts is None or wish.measured is not None:
         return "the measured table allows"
     tokens = context_length(wish.facts, wish.demand)
-    return f"holds {gib(wish.facts.weight_bytes)} of weights and {wish.demand.concurrency} x {tokens:,} tokens of cache"
+    cache = f"{wish.demand.concurrency} x {tokens:,} tokens of cache"
+    return f"holds {gib(wish.facts.weight_bytes)} of weights and {cache}"
 
 
 def _split(wish: Wish, option: Option) -> str:

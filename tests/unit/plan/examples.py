@@ -18,6 +18,7 @@ SXM = "NVIDIA-A100-SXM4-80GB"
 
 def transformer(
     name: str,
+    *,
     layers: int,
     hidden: int,
     inner: int,
@@ -61,10 +62,14 @@ def transformer(
     )
 
 
-LLAMA_8B = transformer("Llama8B", 32, 4096, 14336, 32, 128256)
-LLAMA_70B = transformer("Llama70B", 80, 8192, 28672, 64, 128256)
-MIXTRAL = transformer("Mixtral", 56, 6144, 16384, 48, 32768, experts=8, active=2)
-DBRX = transformer("Dbrx", 40, 6144, 10752, 48, 100352, experts=16, active=4)
+LLAMA_8B = transformer("Llama8B", layers=32, hidden=4096, inner=14336, heads=32, vocabulary=128256)
+LLAMA_70B = transformer("Llama70B", layers=80, hidden=8192, inner=28672, heads=64, vocabulary=128256)
+MIXTRAL = transformer(
+    "Mixtral", layers=56, hidden=6144, inner=16384, heads=48, vocabulary=32768, experts=8, active=2
+)
+DBRX = transformer(
+    "Dbrx", layers=40, hidden=6144, inner=10752, heads=48, vocabulary=100352, experts=16, active=4
+)
 
 
 def wish(name: str, facts: ModelFacts | None = None, replicas: int = 1, **more) -> Wish:
