@@ -16,7 +16,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from bowsprit.cli.screen import table
-from bowsprit.cli.tables import fullest
+from bowsprit.cli.tables import fullest, left_out_parts
 from bowsprit.inventory.pods import MODEL_LABEL, PodView
 from bowsprit.plan.fleet import Fleet
 from bowsprit.plan.key import ModelKey
@@ -52,6 +52,7 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class GpuMap:
     rows: tuple[Row, ...]
+    fleet: Fleet
     replicas: Mapping[ModelKey, Sequence[ReplicaPlan]]
     """For the legend: layout and GiB, where they are known."""
 
@@ -94,6 +95,7 @@ def map_parts(gpus: GpuMap) -> Iterator[RenderableType]:
         )
         yield ""
     yield _sum(gpus)
+    yield from left_out_parts(gpus.fleet)
 
 
 def _held(pods: Iterable[PodView]) -> tuple[dict[str, Counter[ModelKey]], Counter[str]]:
@@ -128,7 +130,7 @@ def _drawn(
         held = own.total() + other
         free = max(0, total - held)
         rows.append(Row(name, product, own, other, free, max(0, total + unusable - held - free)))
-    return GpuMap(tuple(rows), replicas)
+    return GpuMap(tuple(rows), fleet, replicas)
 
 
 def _cells(row: Row, signs: Mapping[ModelKey, str], colours: Mapping[ModelKey, str]) -> Text:

@@ -12,7 +12,10 @@ from rich.text import Text
 from bowsprit.cli.contract import gpu_totals
 from bowsprit.cli.planning import Answer, ModelAnswer
 from bowsprit.cli.screen import table
+from bowsprit.plan.fleet import Fleet
 from bowsprit.plan.result import PodPlan, ReplicaPlan, Stage
+
+MOST_LEFT_OUT = 10
 
 
 def plan_tables(answer: Answer) -> Iterator[RenderableType]:
@@ -32,6 +35,19 @@ def plan_tables(answer: Answer) -> Iterator[RenderableType]:
             yield ""
     gpus = gpu_totals(answer)
     yield f"{gpus['used']} of {gpus['total']} GPUs used, {gpus['free']} free."
+    if not answer.placed:
+        yield from left_out_parts(answer.fleet)
+
+
+def left_out_parts(fleet: Fleet) -> Iterator[RenderableType]:
+    """The nodes that are not used, or not wholly, and why; the first of them when there are many."""
+    if not fleet.left_out:
+        return
+    rows = [(left.node, str(left.gpus), left.message) for left in fleet.left_out[:MOST_LEFT_OUT]]
+    yield ""
+    yield table(("NOT USED ON", "GPUS", "BECAUSE"), rows)
+    if len(fleet.left_out) > MOST_LEFT_OUT:
+        yield f"and on {len(fleet.left_out) - MOST_LEFT_OUT} more"
 
 
 def stage_table(stages: Sequence[Stage]) -> Table:

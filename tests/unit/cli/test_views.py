@@ -19,6 +19,7 @@ UNCONFIGURED = {"uri": "hf://org/model"}
 
 def masked(shown: str) -> str:
     """Without what the memory model and the words of other rooms decide."""
+    shown = re.sub(r"(gpu-10 +4 +)\w.*", r"\1…", shown)
     return re.sub(r"(is not set: ).*", r"\1…", re.sub(r"\d\d\.\d of", "##.# of", shown))
 
 
@@ -65,6 +66,9 @@ def test_the_map_of_a_plan_shows_models_other_pods_and_free_gpus(workspace: Work
     B   default/zephyr   4      2 x tp1/pp2   ##.# of 73.6
 
     7 of 12 GPUs used, 1 free (.), 1 by other pods (#), 4 not usable (x).
+
+    NOT USED ON   GPUS   BECAUSE
+    gpu-10        4      …
         """
     )
 
@@ -83,6 +87,16 @@ def test_the_map_of_an_inventory_shows_who_holds_what(workspace: Workspace) -> N
     3 of 4 GPUs used, 1 free (.), 1 by other pods (#).
         """
     )
+
+
+def test_a_plan_that_fails_names_the_nodes_that_are_not_used(workspace: Workspace) -> None:
+    cordoned = [{**node(f"gpu-{number:02}"), "spec": {"unschedulable": True}} for number in range(12)]
+    workspace.write("nodes.json", listed(*cordoned))
+    shown = workspace.plan().stdout
+    assert re.search(r"NOT USED ON +GPUS +BECAUSE\ngpu-00 +4 +\w+", shown)
+    assert "gpu-09" in shown
+    assert "gpu-10" not in shown
+    assert shown.endswith("\nand on 2 more\n")
 
 
 def test_the_map_of_no_gpus_says_so(workspace: Workspace) -> None:
