@@ -27,8 +27,3 @@ def services(owner: Owner, serving_revision_hash: str) -> list[dict[str, Any]]:
             },
         }
     ]
-
-
-def service_url(owner: Owner) -> str:
-    """The base URL within the cluster."""
-    return f"http://{names.service_name(owner.name)}.{owner.namespace}:{names.HTTP_PORT}"
