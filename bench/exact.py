@@ -38,14 +38,14 @@ def _serving(rows: Sequence[MeasuredLayout], tensor: int, linked: bool) -> int:
     smaller ones where they are not."""
     gpus = next(row.tensor * row.min_pipeline for row in rows if row.tensor == tensor)
     equal = [row.tensor for row in rows if row.tensor * row.min_pipeline == gpus]
-    return sum(other > tensor if linked else other < tensor for other in equal)
+    return sum(int(other > tensor if linked else other < tensor) for other in equal)
 
 
 def score_of(case: Case, plan: Plan) -> Score:
     """What a plan scores."""
     linked = {node.product: node.linked for node in case.fleet.nodes}
     priority = {wish.key: wish.priority for wish in case.wishes}
-    table = {wish.key: wish.measured for wish in case.wishes}
+    table = {wish.key: wish.measured or {} for wish in case.wishes}
     placed: list[int] = []
     for level in sorted(set(priority.values()), reverse=True):
         models = [model for model in plan.models if priority[model.key] == level]

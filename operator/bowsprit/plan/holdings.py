@@ -6,6 +6,7 @@ are really free. GPUs of nodes are taken from there before they are taken from w
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
 from bowsprit.plan.ask import Placement
@@ -13,6 +14,9 @@ from bowsprit.plan.key import ModelKey
 from bowsprit.plan.options import Options
 from bowsprit.plan.result import ReplicaPlan
 from bowsprit.plan.wish import RolloutMode, Wish
+
+SPARE_TRIES = 8
+"""Old replicas that are tried one by one whether a rollout can spare them."""
 
 
 def gpus_by_node(replicas: Sequence[ReplicaPlan]) -> dict[str, int]:
@@ -110,15 +114,17 @@ class Holdings:
 def fewest(
     replicas: Sequence[ReplicaPlan], enough: Callable[[Sequence[ReplicaPlan]], bool]
 ) -> list[ReplicaPlan] | None:
-    """Replicas of which none can be spared for `enough`, the highest indexes first; None when all are too
-    few."""
-    chosen: list[ReplicaPlan] = []
-    rest = list(reversed(replicas))
-    while not enough(chosen):
-        if not rest:
-            return None
-        chosen.append(rest.pop(0))
-    for replica in list(chosen):
+    """Few replicas that are `enough`; None when all are too few.
+
+    The fewest of the highest indexes that are enough, less those of them (the first few are tried) that
+    can be spared. More replicas are never less enough.
+    """
+    order = list(reversed(replicas))
+    if not enough(order):
+        return None
+    number = bisect_left(range(len(order)), True, key=lambda size: enough(order[:size]))
+    chosen = order[:number]
+    for replica in order[: min(number, SPARE_TRIES)]:
         without = [other for other in chosen if other is not replica]
         if enough(without):
             chosen = without

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bowsprit.plan.arbitration import Peers, choose, peers
+from bowsprit.plan.arbitration import Choice, Peers, choose, peers
 from bowsprit.plan.ask import Ask, Option
 from bowsprit.plan.ground import Stock
 from bowsprit.plan.packing import Packed, items, pack, pack_in_turn
@@ -22,13 +22,24 @@ def place(asks: Iterable[Ask], stock: Stock) -> Packed:
     """Placements for as many replicas as the objective allows."""
     groups = peers(asks)
     choice = choose(groups, stock)
-    packed = pack(items(groups, choice), stock)
-    if packed is None:
-        return pack_in_turn((ask for group in groups for ask in group.asks), stock)
+    packed = _one_by_one(groups, choice, stock)
     if len(packed) <= MAX_EXACT and not _surely_best(packed, groups, stock):
         exact = pack_exactly(groups, choice, stock)
         if exact is not None:
             return exact
+    return packed
+
+
+def most(asks: Iterable[Ask], stock: Stock) -> int:
+    """How many replicas `place` would place."""
+    groups = peers(asks)
+    return len(_one_by_one(groups, choose(groups, stock), stock))
+
+
+def _one_by_one(groups: Sequence[Peers], choice: Choice, stock: Stock) -> Packed:
+    packed = pack(items(groups, choice), stock)
+    if packed is None:
+        return pack_in_turn((ask for group in groups for ask in group.asks), stock)
     return packed
 
 

@@ -84,16 +84,17 @@ class Placing:
         )
         spare = {node: -gpus for node, gpus in others.items()}
 
-        def placed_with(old: Sequence[ReplicaPlan]) -> Packed:
+        def stock_with(old: Sequence[ReplicaPlan]) -> Stock:
             back = together(model.coming, gpus_by_node(old))
-            return joint.place([ask], self._stock(together(back, spare)))
+            return self._stock(together(back, spare))
 
         candidates = model.outgoing if model.wish.rollout is RolloutMode.AUTO else []
-        best = len(placed_with(candidates))
-        victims = fewest(candidates, lambda old: len(placed_with(old)) >= best)
-        if best <= len(share) or victims is None:
+        best = joint.most([ask], stock_with(candidates))
+        if best <= len(share):
             return False
-        placements = placed_with(victims)
+        victims = fewest(candidates, lambda old: joint.most([ask], stock_with(old)) >= best)
+        assert victims is not None, "all candidates together are enough for the best"
+        placements = joint.place([ask], stock_with(victims))
         model.give_up(victims)
         for _, placement in placements:
             self._settle(model, placement)

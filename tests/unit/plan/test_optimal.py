@@ -10,7 +10,7 @@ from bench.packing_quality import faults
 from bowsprit.plan.planner import plan
 
 
-@pytest.mark.parametrize("number", range(24), ids=lambda number: case(number).name)
+@pytest.mark.parametrize("number", range(16), ids=lambda number: case(number).name)
 def test_the_plan_is_valid_and_scores_as_the_optimum(number):
     one = case(number)
     answer = plan(one.wishes, one.fleet)
