@@ -262,7 +262,7 @@ def _rollout(model: Holdings) -> str:
         return ""
     held = sum(replica.layout.gpus for replica in model.outgoing)
     if model.wish.rollout is RolloutMode.SURGE:
-        return f" Mode Surge waits for GPUs beside the old replicas; Auto would use the {held} that they hold."
+        return f" Mode Surge waits for GPUs beside the old replicas; Auto would use the {held} they hold."
     return f" The old replicas go on serving on {count(held, 'GPU')}."
 
 
