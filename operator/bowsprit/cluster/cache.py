@@ -2,7 +2,8 @@
 
 A watch can lose a deletion (a relist after 410 shows only what is still there); an object that exists only in
 the cache would hold GPUs for ever. So every list replaces the cache, and what the list lacks is reported as
-removed.
+removed. Objects also come from answers to our own writes, and those may overtake the watch or be overtaken by
+it: a version that is older than what is known, or than the object's deletion, is not taken.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 View = TypeVar("View")
+
+GRAVES = 4096
+"""Deletions that are remembered: what is still under way from before them is seconds old."""
 
 
 class ObjectKey(NamedTuple):
@@ -43,6 +47,8 @@ class Cache(Generic[View]):
         self._changed = changed
         self._views: dict[ObjectKey, View] = {}
         self._versions: dict[ObjectKey, int] = {}
+        self._graves: dict[ObjectKey, int] = {}
+        """Version of the deletion, oldest first."""
         self.synced = False
 
     def __len__(self) -> int:
@@ -58,9 +64,9 @@ class Cache(Generic[View]):
         return self._views.items()
 
     def upsert(self, obj: Mapping[str, Any]) -> None:
-        """Takes the object in unless a newer version is known already."""
+        """Takes the object in, unless a newer version or its deletion is known already."""
         key, version = key_of(obj), version_of(obj)
-        if version and version < self._versions.get(key, 0):
+        if version and version < max(self._versions.get(key, 0), self._graves.get(key, 0)):
             return
         before, after = self._views.get(key), self._project(obj)
         self._versions[key] = version
@@ -73,9 +79,10 @@ class Cache(Generic[View]):
 
     def remove(self, obj: Mapping[str, Any]) -> None:
         """Takes the object out, unless a newer one has taken its name already."""
-        key = key_of(obj)
-        if self._versions.get(key, 0) > version_of(obj):
+        key, version = key_of(obj), version_of(obj)
+        if self._versions.get(key, 0) > version:
             return
+        self._bury(key, version)
         self._drop(key)
 
     def event(self, kind: str | None, obj: Mapping[str, Any]) -> None:
@@ -90,8 +97,20 @@ class Cache(Generic[View]):
         for key in [
             key for key, version in self._versions.items() if key not in seen and version <= list_version
         ]:
+            self._bury(key, list_version)
             self._drop(key)
         self.synced = True
+
+    def clear(self) -> None:
+        """The kind itself is not there: neither are its objects, until it comes (back)."""
+        for key in tuple(self._versions):
+            self._drop(key)
+        self.synced = True
+
+    def _bury(self, key: ObjectKey, version: int) -> None:
+        self._graves[key] = max(version, self._graves.pop(key, 0))
+        if len(self._graves) > GRAVES:
+            del self._graves[next(iter(self._graves))]
 
     def _drop(self, key: ObjectKey) -> None:
         self._versions.pop(key, None)

@@ -17,7 +17,7 @@ import aiohttp
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
-from bowsprit.cluster.errors import Gone, Unavailable, from_status
+from bowsprit.cluster.errors import ClusterError, Gone, NotServed, Unavailable, from_status
 from bowsprit.cluster.resources import Resource
 
 FIELD_MANAGER = "bowsprit"
@@ -213,17 +213,22 @@ class KubeClient:
             answer = await self._api.call_api(method, url, headers, body, _request_timeout=limits)
             async with answer.response as response:
                 if response.status >= 400:
-                    raise from_status(response.status, _message_of(await response.read(), response.status))
+                    raise _failure(await response.read(), response.status)
                 yield response
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise Unavailable(f"{method} {path}: {type(error).__name__} {error}") from error
 
 
-def _message_of(body: bytes, status: int) -> str:
+def _failure(body: bytes, status: int) -> ClusterError:
+    """A 404 about an object names it; one about a kind is a bare page, or a Status without a name."""
     try:
-        return str(json.loads(body)["message"])
+        answer = json.loads(body)
+        message, details = str(answer["message"]), answer.get("details") or {}
     except (ValueError, KeyError, TypeError):
-        return f"HTTP {status}: {body[:300].decode(errors='replace')}"
+        message, details = f"HTTP {status}: {body[:300].decode(errors='replace')}", {}
+    if status == 404 and not details.get("name"):
+        return NotServed(message, status)
+    return from_status(status, message)
 
 
 def _error_event(event: Json) -> Exception:

@@ -28,6 +28,13 @@ class NotFound(ClusterError):
     """The object, or its whole kind, is not there (404)."""
 
 
+class NotServed(NotFound):
+    """The kind is not there: its definition is not installed, or the API server is still starting.
+
+    Says nothing about any object, so nothing may be deleted because of it.
+    """
+
+
 class Gone(ClusterError):
     """The resourceVersion is too old (410): list again."""
 

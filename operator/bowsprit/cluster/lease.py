@@ -6,10 +6,11 @@ create a Lease (its own validation refuses `pretty=True`) and gives up when the 
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.leaderelection.electionconfig import Config
@@ -37,6 +38,14 @@ class _Lock(BaseLock):
         super().__init__(name, namespace, identity)
         self._client = client
         self._seen: Json = {}
+        self.lost = asyncio.Event()
+        """Somebody else holds what was ours."""
+        self._renewed: _Moment | None = None
+
+    @property
+    def fresh(self) -> bool:
+        """Ours, and renewed so lately that nobody else can have taken over."""
+        return self._renewed is not None and self._renewed.age_s() < RENEW_DEADLINE_S
 
     async def get(
         self, name: str, namespace: str
@@ -44,10 +53,15 @@ class _Lock(BaseLock):
         try:
             self._seen = await self._client.get(LEASES, namespace, name)
         except NotFound:
+            # Somebody deleted it: whoever is the first to write a new one leads.
+            self._renewed = None
             return False, _ABSENT
         except ClusterError as error:
             return False, ApiException(status=error.status, reason=error.message)
         spec = self._seen.get("spec") or {}
+        if self._renewed is not None and spec.get("holderIdentity") != self.identity:
+            self._renewed = None
+            self.lost.set()
         duration = spec.get("leaseDurationSeconds")
         return True, LeaderElectionRecord(
             # A Lease that was handed back has an empty holder, and is anybody's at once.
@@ -61,7 +75,7 @@ class _Lock(BaseLock):
         now = _now()
         spec = {**_spec(election_record), "acquireTime": now, "renewTime": now}
         lease = {**_HEAD, "metadata": {"name": name, "namespace": namespace}, "spec": spec}
-        return await _done(self._client.create(LEASES, namespace, lease))
+        return await self._renew(self._client.create(LEASES, namespace, lease))
 
     async def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
         """Writes on top of what `get` saw and nothing newer (resourceVersion)."""
@@ -71,9 +85,33 @@ class _Lock(BaseLock):
         if not kept:
             spec["acquireTime"] = spec["renewTime"]
         version = {"resourceVersion": self._seen["metadata"]["resourceVersion"]}
-        return await _done(
+        return await self._renew(
             self._client.merge_patch(LEASES, namespace, name, {"metadata": version, "spec": spec})
         )
+
+    async def _renew(self, request: Awaitable[Any]) -> bool:
+        """The time counts from before the request: others may have seen it long before its answer is here."""
+        asked = _Moment.now()
+        done = await _done(request)
+        if done:
+            self._renewed = asked
+        return done
+
+
+class _Moment(NamedTuple):
+    """By two clocks: the one that the machine's sleep stops, and the one that somebody may set back."""
+
+    running: float
+    wall: float
+
+    @staticmethod
+    def now() -> _Moment:
+        return _Moment(time.monotonic(), time.time())
+
+    def age_s(self) -> float:
+        """By the clock that says more."""
+        now = _Moment.now()
+        return max(now.running - self.running, now.wall - self.wall)
 
 
 _HEAD = {"apiVersion": LEASES.api_version, "kind": LEASES.kind}
@@ -98,29 +136,40 @@ async def _done(request: Awaitable[Any]) -> bool:
     return True
 
 
+async def _wait(event: asyncio.Event) -> None:
+    await event.wait()
+
+
 class Leadership:
     """Campaigns for one Lease. `holds()` is asked before every write."""
 
     def __init__(self, client: KubeClient, name: str, namespace: str, identity: str) -> None:
         self._client = client
-        self._name, self._namespace, self._identity = name, namespace, identity
-        self._election: LeaderElection | None = None
+        self._name, self._namespace = name, namespace
+        self._lock = _Lock(client, name, namespace, identity)
 
     async def campaign(
         self, started: Callable[[], Awaitable[None]], lost: Callable[[], Awaitable[None]]
     ) -> None:
-        """Waits for the Lease, calls `started` and renews; calls `lost` and returns when renewing fails."""
-        lock = _Lock(self._client, self._name, self._namespace, self._identity)
-        self._election = LeaderElection(Config(lock, LEASE_S, RENEW_DEADLINE_S, RETRY_S, started, lost))
-        await self._election.run()
+        """Waits for the Lease, calls `started` and renews; calls `lost` and returns when renewing fails or
+        somebody else is seen to hold the Lease.
+
+        What this process knows is stale then, so it may not campaign again.
+        """
+        election = LeaderElection(Config(self._lock, LEASE_S, RENEW_DEADLINE_S, RETRY_S, started, None))
+        ends = [asyncio.create_task(election.run()), asyncio.create_task(_wait(self._lock.lost))]
+        try:
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+        for end in done:
+            end.result()
+        await lost()
 
     def holds(self) -> bool:
         """True while the last renewal is fresh enough that nobody else can have taken over."""
-        election = self._election
-        if election is None or election.observed_record is None:
-            return False
-        age_s = time.time() - election.observed_time_milliseconds / 1000
-        return election.observed_record.holder_identity == self._identity and age_s < RENEW_DEADLINE_S
+        return self._lock.fresh
 
     async def release(self) -> None:
         """Hands the Lease back, if it is ours, so that a waiting operator takes over within seconds."""

@@ -14,11 +14,13 @@ import structlog
 
 from bowsprit.cluster.cache import Cache, ObjectKey, key_of
 from bowsprit.cluster.client import WHOLE, Form, KubeClient
-from bowsprit.cluster.errors import ClusterError, Gone, NotFound
+from bowsprit.cluster.errors import ClusterError
 from bowsprit.cluster.resources import Resource
 
 BACKOFF_START_S = 0.2
 BACKOFF_MAX_S = 15.0
+RECONNECT_S = 0.1
+"""Between the end of one watch and the next: a proxy may end each of them at once."""
 
 log = structlog.get_logger()
 
@@ -42,43 +44,37 @@ class ListWatch:
         self._selector = selector
         self._namespace = namespace
         self._form = form
+        self._pause_s = BACKOFF_START_S
 
     async def run(self) -> None:
         """Never returns; errors are waited out with growing, jittered pauses."""
-        pause = BACKOFF_START_S
         while True:
             try:
-                version = await self.relist()
-                pause = BACKOFF_START_S
-                await self._follow(version)
-            except Gone:
-                continue
+                await self._follow(await self.relist())
             except ClusterError as error:
                 log.warning(
                     "watch.retry",
                     resource=self._resource.plural,
                     error=error.message,
-                    pause_s=round(pause, 1),
+                    pause_s=round(self._pause_s, 1),
                 )
-                await asyncio.sleep(pause * random.uniform(0.75, 1.25))
-                pause = min(pause * 2, BACKOFF_MAX_S)
+                await asyncio.sleep(self._pause_s * random.uniform(0.75, 1.25))
+                self._pause_s = min(self._pause_s * 2, BACKOFF_MAX_S)
 
     async def relist(self) -> str:
-        """Reads the full list into the cache and drops the ghosts; returns the list's resourceVersion."""
+        """Reads the full list into the cache and drops the ghosts; returns the list's resourceVersion.
+
+        A list that breaks off half-way drops nothing.
+        """
         seen: set[ObjectKey] = set()
         version = ""
-        try:
-            async for page in self._client.pages(
-                self._resource, selector=self._selector, namespace=self._namespace, form=self._form
-            ):
-                version = version or page["metadata"]["resourceVersion"]
-                for obj in page["items"]:
-                    seen.add(key_of(obj))
-                    self._cache.upsert(obj)
-        except NotFound:
-            # The kind itself is not installed (LeaderWorkerSet): an empty list, asked for again later.
-            self._cache.prune(set(), list_version=_LATEST)
-            raise
+        async for page in self._client.pages(
+            self._resource, selector=self._selector, namespace=self._namespace, form=self._form
+        ):
+            version = version or page["metadata"]["resourceVersion"]
+            for obj in page["items"]:
+                seen.add(key_of(obj))
+                self._cache.upsert(obj)
         self._cache.prune(seen, int(version))
         return version
 
@@ -96,6 +92,6 @@ class ListWatch:
                 version = obj["metadata"]["resourceVersion"]
                 if event["type"] != "BOOKMARK":
                     self._cache.event(event["type"], obj)
-
-
-_LATEST = 2**63
+                # Lists that succeed prove little: only a watch that works ends the growing of pauses.
+                self._pause_s = BACKOFF_START_S
+            await asyncio.sleep(RECONNECT_S)

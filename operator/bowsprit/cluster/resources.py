@@ -42,6 +42,13 @@ DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
 
 CHILDREN = (CONTROLLER_REVISIONS, SERVICES, DEPLOYMENTS, LEADER_WORKER_SETS)
 """What a ModelDeployment owns, in the order in which it is applied."""

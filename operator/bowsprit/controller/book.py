@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bowsprit.cluster.cache import Cache, ObjectKey
-from bowsprit.cluster.resources import CHILDREN, Resource
+from bowsprit.cluster.resources import CHILDREN, LEADER_WORKER_SETS, Resource
 from bowsprit.controller.children import Child, project
 from bowsprit.controller.frame import Declared, declared_of
 from bowsprit.controller.queue import WorkQueue
@@ -74,6 +74,8 @@ class Book:
         return {key for key, pods in self._pods_of.items() if any(pod.node == node for pod in pods.values())}
 
     def set_lws_installed(self, installed: bool) -> None:
+        if not installed:
+            self.children[LEADER_WORKER_SETS].clear()
         if installed != self.lws_installed:
             self.lws_installed = installed
             self._add_all(declared.key for declared in self.models)

@@ -19,12 +19,13 @@ import kopf
 import structlog
 
 from bowsprit.cluster.client import METADATA_ONLY, KubeClient, connect
-from bowsprit.cluster.errors import ClusterError, NotFound
+from bowsprit.cluster.errors import ClusterError, NotFound, NotServed
 from bowsprit.cluster.lease import Leadership
 from bowsprit.cluster.listwatch import ListWatch
 from bowsprit.cluster.resources import (
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
+    DEFINITIONS,
     DEPLOYMENTS,
     LEADER_WORKER_SETS,
     MODEL_DEPLOYMENTS,
@@ -168,14 +169,26 @@ class Operator:
     async def _relist(self, feed: ListWatch) -> None:
         try:
             await feed.relist()
-        except NotFound:
-            if feed is self._feeds.lws:
+        except NotServed as error:
+            if feed is self._feeds.lws and not await self._lws_defined():
                 self._book.set_lws_installed(False)
+            else:
+                log.warning("resync.retry", error=error.message)
         except ClusterError as error:
             log.warning("resync.retry", error=error.message)
         else:
             if feed is self._feeds.lws:
                 self._book.set_lws_installed(True)
+
+    async def _lws_defined(self) -> bool:
+        """Whether LeaderWorkerSet has a definition: an API server that starts may not serve it yet."""
+        try:
+            await self._client.get(DEFINITIONS, None, handlers.LWS_CRD)
+        except NotFound as error:
+            return isinstance(error, NotServed)
+        except ClusterError:
+            return True
+        return True
 
     def _lws_changed(self, installed: bool) -> None:
         self._book.set_lws_installed(installed)

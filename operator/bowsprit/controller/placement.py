@@ -7,7 +7,7 @@ the next plan does not walk into the same wall.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bowsprit.controller.groups import placed
@@ -15,6 +15,8 @@ from bowsprit.inventory.pods import PodView
 
 REST_START_S = 15.0
 REST_MAX_S = 300.0
+FORGIVEN_S = 600.0
+"""A node that has not failed for so long after its rest starts again with a short one."""
 UNSCHEDULABLE_S = 5.0
 """How long the scheduler's "no" to a pinned pod may stand: it retries by itself when a pod has just left."""
 
@@ -29,7 +31,8 @@ class Failures:
     judged: set[str] = field(default_factory=set)
     """uids of pods whose failure has been counted already."""
     resting: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """Node -> (failures in a row, when it may be used again)."""
+    """Node -> (failures in a row, when it may be used again). Pods that run well there prove nothing: they
+    have other GPUs."""
 
     def observe(self, pods: Iterable[PodView], now: float) -> None:
         """Counts failures and runs the clocks for some pods."""
@@ -37,17 +40,19 @@ class Failures:
             if pod.phase == "Failed" and pod.reason:
                 self._fail(pod, now)
             elif pod.bound:
-                self._bound(pod, now)
+                self._bound(pod)
             elif placed(pod) and not pod.terminating:
                 since = self.unbound_since.setdefault(pod.uid, now)
                 if now - since >= self._patience(pod):
                     self._fail(pod, now)
 
-    def forget(self, alive: Container[str]) -> None:
+    def forget_all_but(self, pods: Iterable[PodView]) -> None:
         """Drops what is known of pods that no longer exist."""
-        for uid in [uid for uid in self.unbound_since if uid not in alive]:
-            del self.unbound_since[uid]
-        self.judged = {uid for uid in self.judged if uid in alive}
+        known = self.judged | self.unbound_since.keys()
+        if known:
+            gone = known - {pod.uid for pod in pods if pod.uid in known}
+            self.judged -= gone
+            self.unbound_since = {uid: at for uid, at in self.unbound_since.items() if uid not in gone}
 
     def unbound(self, pod: PodView) -> bool:
         """It had its time to bind and did not."""
@@ -70,15 +75,15 @@ class Failures:
         refused = pod.reason == "Unschedulable"
         return min(UNSCHEDULABLE_S, self.bind_timeout_s) if refused else self.bind_timeout_s
 
-    def _bound(self, pod: PodView, now: float) -> None:
+    def _bound(self, pod: PodView) -> None:
         self.unbound_since.pop(pod.uid, None)
         self.judged.discard(pod.uid)
-        if pod.ready and pod.node in self.resting and self.resting[pod.node][1] <= now:
-            del self.resting[pod.node]
 
     def _fail(self, pod: PodView, now: float) -> None:
         if pod.uid in self.judged:
             return
         self.judged.add(pod.uid)
-        count = self.resting.get(pod.node, (0, 0.0))[0] + 1
-        self.resting[pod.node] = (count, now + min(REST_START_S * 2.0 ** (count - 1), REST_MAX_S))
+        count, until = self.resting.get(pod.node, (0, now))
+        if now - until > FORGIVEN_S:
+            count = 0
+        self.resting[pod.node] = (count + 1, now + min(REST_START_S * 2.0**count, REST_MAX_S))

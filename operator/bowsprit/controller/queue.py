@@ -65,11 +65,15 @@ class WorkQueue(Generic[Key]):
             self._promote()
             if self._due:
                 await asyncio.sleep(self._settle_s)
-                self._promote()
-                batch, self._due = self._due, set()
-                return batch
+                return self.take_more()
             self._arrived.clear()
             await self._wait()
+
+    def take_more(self) -> set[Key]:
+        """What has become due since the last `take`, without waiting."""
+        self._promote()
+        batch, self._due = self._due, set()
+        return batch
 
     def _promote(self) -> None:
         now = asyncio.get_running_loop().time()

@@ -8,7 +8,6 @@ remembered as promised until the pods have taken it up, so that no later pass gi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -22,14 +21,14 @@ from bowsprit.controller.groups import placed
 from bowsprit.controller.metrics import Metrics
 from bowsprit.controller.placement import Failures
 from bowsprit.controller.settings import Settings
-from bowsprit.controller.steps import Steps, steps_of
+from bowsprit.controller.steps import Pin, Steps, steps_of
 from bowsprit.controller.units import units_of
 from bowsprit.controller.writer import NotLeading, Writer
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.fleet import Fleet, LeftOut
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.planner import plan as plan_all
-from bowsprit.plan.result import ModelPlan, Plan
+from bowsprit.plan.result import ModelPlan
 from bowsprit.plan.wish import Wish
 from bowsprit.status.compute import compute
 from bowsprit.status.observed import ApplyError, Observed
@@ -74,43 +73,51 @@ class Reconciler:
         self._failures = Failures(settings.bind_timeout_s)
         self._slots = asyncio.Semaphore(settings.writers)
         self._models: dict[ModelKey, _Model] = {}
-        self._plan: Plan | None = None
+        self._writing: set[asyncio.Task[None]] = set()
+        self._pins: dict[str, Pin] = {}
+        """uid of a pod -> the pin that some writer is about to make, for a model that may be gone by now."""
         self.last_pass = asyncio.get_running_loop().time()
 
     async def run(self) -> None:
-        """Passes until cancelled. A pass that fails is repeated; nothing is lost with it."""
+        """Passes until cancelled."""
         while True:
             keys = await self._queue.take()
-            try:
-                with self._metrics.reconcile_seconds.time():
-                    await self._pass(keys)
-            except (ClusterError, NotLeading) as error:
-                pause = max(self._queue.retry(key) for key in keys)
-                log.warning("pass.retry", error=str(error), models=len(keys), pause_s=round(pause, 1))
+            with self._metrics.reconcile_seconds.time():
+                await self._pass(keys)
             self.last_pass = asyncio.get_running_loop().time()
             self._metrics.queue_depth.set(len(self._queue))
             self._metrics.queue_delayed.set(self._queue.delayed)
 
     async def drain(self) -> None:
         """Waits for the writers that are under way."""
-        tasks = [model.writer for model in self._models.values() if model.writer is not None]
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._writing, return_exceptions=True)
 
     async def _pass(self, keys: set[ModelKey]) -> None:
+        alive = await self._read((keys - {FLEET}) | self._unsettled())
+        # From here to the planner nothing waits: frames, fleet and pins are of one instant.
         now = asyncio.get_running_loop().time()
-        changed = (keys - {FLEET}) | self._unsettled()
-        self._failures.observe((pod for key in changed for pod in self._book.pods_of(key)), now)
-        await self._gather(changed)
+        self._failures.observe((pod for key in alive for pod in self._book.pods_of(key)), now)
+        self._failures.forget_all_but(self._book.pods)
+        for declared, facts in alive.values():
+            self._look(declared, facts)
         fleet = self._rested(self._book.ledger.fleet(), now)
         wishes = [model.wish for model in self._models.values() if model.wish is not None]
+        work = _Pass(set(alive), fleet, self._free(fleet))
         with self._metrics.plan_seconds.time():
             plan = await asyncio.to_thread(plan_all, wishes, fleet)
-        work = _Pass(changed, fleet, {node.name: node.free for node in fleet.nodes})
         for key in sorted(self._models):
             self._decide(key, plan.by_key.get(key), work)
-        self._plan = plan
         self._metrics.show(plan, fleet, {key: model.frame.ready for key, model in self._models.items()})
         self._wake(now)
+
+    def _free(self, fleet: Fleet) -> dict[str, int]:
+        """GPUs by node that may be pinned now: what the pins of writers under way take is off."""
+        free = {node.name: node.free for node in fleet.nodes}
+        for pin in self._pins.values():
+            pod = self._book.pods.get(ObjectKey(pin.pod.namespace, pin.pod.name))
+            if pod is not None and pod.uid == pin.pod.uid and not placed(pod) and pin.node in free:
+                free[pin.node] -= pin.gpus
+        return free
 
     def _unsettled(self) -> set[ModelKey]:
         """Models with replicas that are promised and not all bound yet: every pass looks at them."""
@@ -121,28 +128,52 @@ class Reconciler:
             or any(placed(pod) and not pod.bound for group in model.frame.groups for pod in group.pods)
         }
 
-    async def _gather(self, keys: Iterable[ModelKey]) -> None:
-        """Makes new frames and wishes for the models that changed, and forgets those that are gone."""
-        declared = {key: self._book.models.get(ObjectKey(*key)) for key in keys}
-        for key, model in declared.items():
-            if model is None or model.terminating:
+    async def _read(self, keys: set[ModelKey]) -> dict[ModelKey, tuple[Declared, Facts | None]]:
+        """The models that changed, with their facts; those that are gone are forgotten and swept up.
+
+        Reading takes time, in which more may change: it ends when nothing has.
+        """
+        alive: dict[ModelKey, tuple[Declared, Facts | None]] = {}
+        while keys:
+            found = await asyncio.gather(*(self._read_one(key) for key in keys))
+            for key, model in zip(keys, found, strict=True):
+                alive.pop(key, None)
+                if model is not None:
+                    alive[key] = model
+            keys = self._queue.take_more() - {FLEET}
+        return alive
+
+    async def _read_one(self, key: ModelKey) -> tuple[Declared, Facts | None] | None:
+        """A model and its facts; None when it is gone. One that cannot be read must not stop the others."""
+        declared = self._book.models.get(ObjectKey(*key))
+        try:
+            if declared is None or declared.terminating:
                 self._forget(key)
                 await self._writer.sweep(key, self._book.children_of(key))
-        alive = [model for model in declared.values() if model is not None and not model.terminating]
-        facts = await asyncio.gather(*(self._facts.read(model) for model in alive))
-        for model, found in zip(alive, facts, strict=True):
-            try:
-                self._refresh(model, found)
-            except Exception:
-                # One model that cannot be read must not stop the others.
-                log.exception("model.unreadable", model=str(model.key))
-                self._queue.retry(model.key)
+                self._queue.succeeded(key)
+                return None
+            return declared, await self._facts.read(declared)
+        except (ClusterError, NotLeading) as error:
+            pause = self._queue.retry(key)
+            log.warning("model.unread", model=str(key), error=str(error), pause_s=round(pause, 1))
+        except Exception:
+            log.exception("model.unreadable", model=str(key))
+            self._queue.retry(key)
+        known = self._models.get(key)
+        return (declared, known.frame.facts) if declared is not None and known is not None else None
 
     def _forget(self, key: ModelKey) -> None:
         self._models.pop(key, None)
         self._facts.forget(key)
-        self._queue.succeeded(key)
         self._metrics.forget(key)
+
+    def _look(self, declared: Declared, facts: Facts | None) -> None:
+        try:
+            self._refresh(declared, facts)
+        except Exception:
+            # One model that cannot be understood must not stop the others.
+            log.exception("model.unreadable", model=str(declared.key))
+            self._queue.retry(declared.key)
 
     def _refresh(self, declared: Declared, facts: Facts | None) -> None:
         known = self._models.get(declared.key)
@@ -203,7 +234,10 @@ class Reconciler:
             return
         lost = {pod.node for group in model.frame.groups for pod in group.pods if self._is_lost(pod.node)}
         steps = steps_of(model.frame, plan, work.free, lost)
+        self._pins |= {pin.pod.uid: pin for pin in steps.pins}
         model.writer = asyncio.create_task(self._write(key, model, steps))
+        self._writing.add(model.writer)
+        model.writer.add_done_callback(self._writing.discard)
 
     async def _write(self, key: ModelKey, model: _Model, steps: Steps) -> None:
         status = compute(self._observed(model), model.frame.declared.status, self._writer.now())
@@ -220,6 +254,8 @@ class Reconciler:
         else:
             self._settle(key, model, errors)
         finally:
+            for pin in steps.pins:
+                self._pins.pop(pin.pod.uid, None)
             model.writer = None
             if model.again:
                 model.again = False

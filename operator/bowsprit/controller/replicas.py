@@ -8,7 +8,7 @@ promises that no group has taken up yet are still owed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bowsprit.controller.groups import Group, State, placed
@@ -38,9 +38,11 @@ class Replicas:
 
 def match(groups: Sequence[Group], recorded: Iterable[RecordedReplica], target: str | None) -> Replicas:
     """Sorts groups and promises. `target` is the revision that the spec asks for."""
-    owed = list(recorded)
+    owed = _distinct(recorded)
     used = {entry.replica.index for entry in owed if entry.revision == target}
     taken = {id(group): _take_exact(group, owed) for group in groups if group.state is State.STANDING}
+    begun: set[int] = set()
+    """Indexes of promises that some group has taken up in part: another one needs a promise of its own."""
     standing, outgoing, leaving, partial, lost, waiting = [], [], [], [], [], []
     for group in groups:
         match group.state:
@@ -51,10 +53,11 @@ def match(groups: Sequence[Group], recorded: Iterable[RecordedReplica], target: 
             case State.STANDING:
                 outgoing.append((group, taken[id(group)] or _unrecorded(group, owed, 0)))
             case State.PARTIAL:
-                promise = _containing(group, owed) if group.workload.revision == target else None
+                promise = _containing(group, owed, begun) if group.workload.revision == target else None
                 if promise is None:
                     lost.append(group)
                 else:
+                    begun.add(promise.index)
                     partial.append((group, promise))
             case State.WAITING:
                 waiting.append(group)
@@ -72,9 +75,19 @@ def match(groups: Sequence[Group], recorded: Iterable[RecordedReplica], target: 
 
 
 def holding(group: Group) -> ReplicaPlan:
-    """What a group holds now, as a replica of its own: only the pods that have a node."""
-    pods = tuple(PodPlan(pod.node, group.layout.gpus_per_pod) for pod in group.pods if placed(pod))
+    """What a group holds now, as a replica of its own: pods that have a node and have not finished."""
+    pods = tuple(
+        PodPlan(pod.node, group.layout.gpus_per_pod) for pod in group.pods if placed(pod) and not pod.finished
+    )
     return ReplicaPlan(index=0, layout=group.layout, pods=pods)
+
+
+def _distinct(recorded: Iterable[RecordedReplica]) -> list[RecordedReplica]:
+    """One promise for each replica, the first that was written down: no other can have been made."""
+    promises: dict[tuple[str, int], RecordedReplica] = {}
+    for entry in recorded:
+        promises.setdefault((entry.revision, entry.replica.index), entry)
+    return list(promises.values())
 
 
 def _take_exact(group: Group, owed: list[RecordedReplica]) -> ReplicaPlan | None:
@@ -86,12 +99,12 @@ def _take_exact(group: Group, owed: list[RecordedReplica]) -> ReplicaPlan | None
     return None
 
 
-def _containing(group: Group, owed: Iterable[RecordedReplica]) -> ReplicaPlan | None:
+def _containing(group: Group, owed: Iterable[RecordedReplica], begun: Container[int]) -> ReplicaPlan | None:
     have = Counter(group.nodes)
     fits = (
         replica
         for revision, replica in owed
-        if _same(group, revision, replica.layout) and have <= _nodes(replica)
+        if replica.index not in begun and _same(group, revision, replica.layout) and have <= _nodes(replica)
     )
     return next(fits, None)
 

@@ -38,6 +38,10 @@ class Pin:
     pod: PodView
     node: str
 
+    @property
+    def gpus(self) -> int:
+        return sum(count for _, count in self.pod.gpus)
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:

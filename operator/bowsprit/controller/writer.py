@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from bowsprit.cluster.client import KubeClient
-from bowsprit.cluster.errors import ClusterError, Conflict, NotFound, Refused
+from bowsprit.cluster.errors import ClusterError, Conflict, NotFound, NotServed, Refused
 from bowsprit.cluster.resources import (
     CHILDREN,
     EVENTS,
@@ -38,7 +38,7 @@ _INVALID = (400, 422)
 
 
 class NotLeading(Exception):
-    """The Lease is not ours for sure: nothing may be written. Either it is renewed soon, or the process ends."""
+    """The Lease may not be ours: nothing may be written. It is renewed soon, or the process ends."""
 
 
 class Writer:
@@ -87,6 +87,8 @@ class Writer:
     async def _living_owner(self, key: ModelKey) -> str | None:
         try:
             model = await self._client.get(MODEL_DEPLOYMENTS, key.namespace, key.name)
+        except NotServed:
+            raise
         except NotFound:
             return None
         gone = "deletionTimestamp" in model["metadata"]
@@ -153,6 +155,7 @@ class Writer:
 
     async def _event(self, frame: Frame, note: EventNote) -> None:
         """Events are for people: a lost one is not worth a retry."""
+        self._check()
         key, time = frame.key, self.now()
         event = {
             "apiVersion": "v1",
