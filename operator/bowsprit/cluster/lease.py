@@ -62,6 +62,8 @@ class _Lock(BaseLock):
         if self._renewed is not None and spec.get("holderIdentity") != self.identity:
             self._renewed = None
             self.lost.set()
+        if self.lost.is_set():
+            return False, ApiException(status=409, reason="the Lease was lost: this process is at its end")
         duration = spec.get("leaseDurationSeconds")
         return True, LeaderElectionRecord(
             # A Lease that was handed back has an empty holder, and is anybody's at once.

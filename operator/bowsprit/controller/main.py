@@ -19,7 +19,7 @@ import kopf
 import structlog
 
 from bowsprit.cluster.client import METADATA_ONLY, KubeClient, connect
-from bowsprit.cluster.errors import ClusterError, NotFound, NotServed
+from bowsprit.cluster.errors import ClusterError, NotServed
 from bowsprit.cluster.lease import Leadership
 from bowsprit.cluster.listwatch import ListWatch
 from bowsprit.cluster.resources import (
@@ -183,12 +183,12 @@ class Operator:
     async def _lws_defined(self) -> bool:
         """Whether LeaderWorkerSet has a definition: an API server that starts may not serve it yet."""
         try:
-            await self._client.get(DEFINITIONS, None, handlers.LWS_CRD)
-        except NotFound as error:
-            return isinstance(error, NotServed)
+            found = await self._client.get_path(
+                f"{DEFINITIONS.path()}?fieldSelector=metadata.name%3D{handlers.LWS_CRD}"
+            )
         except ClusterError:
             return True
-        return True
+        return bool(found["items"])
 
     def _lws_changed(self, installed: bool) -> None:
         self._book.set_lws_installed(installed)

@@ -1,0 +1,124 @@
+"""When a placement has failed, and for how long its node is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from bowsprit.controller.placement import (
+    FORGIVEN_S,
+    REST_MAX_S,
+    REST_START_S,
+    UNSCHEDULABLE_S,
+    Failures,
+)
+from bowsprit.inventory.pods import PodView
+from tests.unit.controller.objects import pinned, pod
+
+BIND_S = 30.0
+REFUSED = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "ready": False}
+
+
+@pytest.fixture
+def failures() -> Failures:
+    return Failures(BIND_S)
+
+
+def fail(failures: Failures, name: str, now: float, node: str = "n1") -> None:
+    failures.observe([pod(name, node, **REFUSED)], now)
+
+
+SILENT = pinned("a", "n1")
+UNSCHEDULABLE = pinned("a", "n1", reason="Unschedulable")
+PATIENCE = {
+    "a pod of which the scheduler has said nothing": (SILENT, BIND_S),
+    "a pod that the scheduler has refused": (UNSCHEDULABLE, UNSCHEDULABLE_S),
+}
+
+
+@pytest.mark.parametrize(("view", "seconds"), PATIENCE.values(), ids=PATIENCE)
+def test_it_has_so_long_to_bind(view: PodView, seconds: float, failures: Failures) -> None:
+    failures.observe([view], 100)
+    failures.observe([view], 100 + seconds - 0.1)
+    assert not failures.unbound(view)
+    assert failures.next_wake([view], 100 + seconds - 0.1) == pytest.approx(0.1)
+    failures.observe([view], 100 + seconds)
+    assert failures.unbound(view)
+    assert failures.at_rest(100 + seconds) == {"n1"}
+
+
+UNTROUBLED = {
+    "bound in time": pod("a", "n1"),
+    "still gated": pod("a"),
+    "on its way out": pinned("a", "n1", terminating=True),
+    "ended by itself": pod("a", "n1", phase="Failed"),
+    "done": pod("a", "n1", phase="Succeeded"),
+}
+
+
+@pytest.mark.parametrize("view", UNTROUBLED.values(), ids=UNTROUBLED)
+def test_no_node_rests_for_a_pod_that_is(view: PodView, failures: Failures) -> None:
+    for now in (0.0, 1000.0):
+        failures.observe([view], now)
+    assert not failures.at_rest(1000)
+    assert not failures.unbound(view)
+
+
+def test_a_refused_pod_lets_its_node_rest_once_however_often_it_is_seen(failures: Failures) -> None:
+    for now in (0.0, 1.0, 2.0):
+        fail(failures, "a", now)
+    assert failures.at_rest(REST_START_S - 0.1) == {"n1"}
+    assert not failures.at_rest(REST_START_S)
+
+
+def test_the_rest_doubles_with_each_failure_up_to_a_limit(failures: Failures) -> None:
+    now = 0.0
+    for number in range(8):
+        fail(failures, f"pod-{number}", now)
+        rest = min(REST_START_S * 2**number, REST_MAX_S)
+        assert failures.at_rest(now + rest - 0.1) == {"n1"}
+        assert not failures.at_rest(now + rest)
+        now += rest
+
+
+def test_pods_that_run_well_beside_it_do_not_shorten_the_next_rest(failures: Failures) -> None:
+    """A node with one bad GPU of four runs three pods well, for ever."""
+    fail(failures, "a", 0)
+    failures.observe([pod("neighbour", "n1")], REST_START_S + 1)
+    fail(failures, "b", REST_START_S + 2)
+    assert failures.at_rest(REST_START_S + 2 + 2 * REST_START_S - 0.1) == {"n1"}
+
+
+def test_a_node_that_has_not_failed_for_long_starts_again_with_a_short_rest(failures: Failures) -> None:
+    for number in range(5):
+        fail(failures, f"pod-{number}", 0)
+    later = REST_MAX_S + FORGIVEN_S + 1
+    fail(failures, "later", later)
+    assert failures.at_rest(later + REST_START_S - 0.1) == {"n1"}
+    assert not failures.at_rest(later + REST_START_S)
+
+
+def test_each_node_rests_on_its_own(failures: Failures) -> None:
+    fail(failures, "a", 0, "n1")
+    fail(failures, "b", 10, "n2")
+    assert failures.at_rest(REST_START_S + 1) == {"n2"}
+    assert failures.next_wake([], 10) == pytest.approx(REST_START_S - 10)
+
+
+def test_a_pod_that_binds_after_all_is_forgiven(failures: Failures) -> None:
+    failures.observe([SILENT], 0)
+    failures.observe([SILENT], BIND_S)
+    failures.observe([pod("a", "n1")], BIND_S + 1)
+    assert not failures.unbound(pod("a", "n1"))
+
+
+def test_nothing_is_remembered_of_pods_that_are_gone(failures: Failures) -> None:
+    fail(failures, "gone", 0)
+    failures.observe([pinned("waits", "n2"), pinned("also-gone", "n2")], 0)
+    failures.forget_all_but([pinned("waits", "n2")])
+    assert failures.judged == set()
+    assert set(failures.unbound_since) == {"uid-waits"}
+    assert failures.at_rest(1) == {"n1"}
+
+
+def test_there_is_nothing_to_wake_for_when_no_clock_runs(failures: Failures) -> None:
+    assert failures.next_wake([pod("a", "n1"), pod("b")], 0) is None
