@@ -114,7 +114,15 @@ def test_only_so_many_deletions_are_remembered(seen: Seen, monkeypatch: pytest.M
     assert sorted(seen.cache) == ["a"]
 
 
-LIFE = [("ADDED", 1), ("MODIFIED", 2), ("DELETED", 3), ("ADDED", 4), ("MODIFIED", 5), ("DELETED", 6), ("ADDED", 7)]
+LIFE = [
+    ("ADDED", 1),
+    ("MODIFIED", 2),
+    ("DELETED", 3),
+    ("ADDED", 4),
+    ("MODIFIED", 5),
+    ("DELETED", 6),
+    ("ADDED", 7),
+]
 
 
 @given(order=st.permutations(LIFE), length=st.integers(1, len(LIFE)))

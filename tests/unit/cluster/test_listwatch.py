@@ -45,9 +45,17 @@ STORIES: dict[str, tuple[list[Any], list[Any], list[str]]] = {
         [[event("ADDED", obj("b", 11)), DOWN]],
         ["a"],
     ),
-    "a list of several pages is one list": ([[page(10, obj("a", 1), more="x"), page(10, obj("b", 2))]], [], ["a", "b"]),
+    "a list of several pages is one list": (
+        [[page(10, obj("a", 1), more="x"), page(10, obj("b", 2))]],
+        [],
+        ["a", "b"],
+    ),
     "a list that breaks off between two pages drops nothing": (
-        [[page(10, obj("a", 1), obj("b", 2))], [page(20, obj("a", 1), more="x"), GONE], [page(30, obj("b", 2))]],
+        [
+            [page(10, obj("a", 1), obj("b", 2))],
+            [page(20, obj("a", 1), more="x"), GONE],
+            [page(30, obj("b", 2))],
+        ],
         [[GONE]],
         ["b"],
     ),

@@ -28,7 +28,7 @@ class ScriptEnded(Exception):
 
 
 class ScriptedClient(KubeClient):
-    """Lists and watches from a script; each is a sequence of pages or events, an error where it breaks off."""
+    """Lists and watches from a script; each is pages or events, and an error where it breaks off."""
 
     def __init__(
         self, lists: Iterable[list[Json | ClusterError]], watches: Iterable[list[Json | ClusterError]] = ()

@@ -71,7 +71,10 @@ def rank(view: PodView, number: int, group: int = 0, of: str = "lws") -> PodView
 def ranks(*nodes: str, group: int = 0, of: str = "lws") -> list[PodView]:
     """A whole group of a LeaderWorkerSet: a rank for each node, "" for one that is still gated."""
     names = [f"{of}-{group}" if number == 0 else f"{of}-{group}-{number}" for number in range(len(nodes))]
-    return [rank(pod(name, node), number, group, of) for number, (name, node) in enumerate(zip(names, nodes, strict=True))]
+    return [
+        rank(pod(name, node), number, group, of)
+        for number, (name, node) in enumerate(zip(names, nodes, strict=True))
+    ]
 
 
 def sound(_: PodView) -> bool:

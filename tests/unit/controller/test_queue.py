@@ -36,7 +36,9 @@ async def test_what_arrives_while_the_queue_settles_is_in_the_same_batch(queue: 
     assert await queue.take() == {"c"}
 
 
-async def test_taking_waits_for_the_first_key(queue: WorkQueue[str], looptime: looptime.LoopTimeProxy) -> None:
+async def test_taking_waits_for_the_first_key(
+    queue: WorkQueue[str], looptime: looptime.LoopTimeProxy
+) -> None:
     asyncio.get_running_loop().call_later(100, queue.add, "a")
     assert await queue.take() == {"a"}
     assert looptime == pytest.approx(100 + SETTLE_S)

@@ -1,0 +1,230 @@
+"""From what is there and what is planned to the writes: state in, steps out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bowsprit.api.v1alpha1 import ModelDeployment
+from bowsprit.controller.children import Child
+from bowsprit.controller.frame import Declared, Frame
+from bowsprit.controller.replicas import match
+from bowsprit.controller.steps import Steps, steps_of
+from bowsprit.inventory.pods import PodView
+from bowsprit.plan.key import ModelKey
+from bowsprit.plan.result import ModelPlan, ReplicaPlan
+from bowsprit.render.revision import revision_of
+from bowsprit.status.replicas import RecordedReplica
+from tests.unit.controller.objects import (
+    NEW,
+    OLD,
+    ONE,
+    THREE,
+    UID,
+    groups,
+    pinned,
+    pod,
+    promise,
+    rank,
+    ranks,
+    replica,
+    workload,
+)
+from tests.unit.status.examples import FACTS
+
+KEY = ModelKey("team", "llama")
+DEPLOYMENT = ModelDeployment.model_validate(
+    {
+        "apiVersion": "bowsprit.dev/v1alpha1",
+        "kind": "ModelDeployment",
+        "metadata": {"namespace": "team", "name": "llama", "uid": UID, "creationTimestamp": "t"},
+        "spec": {"model": {"uri": "hf://meta-llama/Llama-3.1-8B"}},
+    }
+)
+TARGET = replace(revision_of(DEPLOYMENT.spec, FACTS, "llama"), hash=NEW)
+DEP, LWS, WAS = workload("dep", ONE), workload("lws", THREE), workload("was", THREE, OLD)
+FREE = {f"n{number}": 1 for number in range(1, 7)}
+
+
+def frame(
+    pods: Sequence[PodView] = (),
+    *recorded: RecordedReplica,
+    children: Sequence[Child] = (DEP, LWS, WAS),
+    strays: Sequence[Child] = (),
+    **changes: Any,
+) -> Frame:
+    found = groups(list(children), pods, lambda view: view.finished)
+    whole = Frame(
+        declared=Declared(KEY, UID, 1, DEPLOYMENT, (), {}, False),
+        facts=FACTS,
+        children=tuple(children),
+        strays=tuple(strays),
+        groups=found,
+        replicas=match(found, recorded, NEW),
+        target=TARGET,
+    )
+    return replace(whole, **changes)
+
+
+def planned(*replicas: ReplicaPlan, retire: Sequence[ReplicaPlan] = ()) -> ModelPlan:
+    return ModelPlan(KEY, len(replicas), replicas, tuple(retire))
+
+
+def steps(
+    seen: Frame,
+    plan: ModelPlan | None,
+    free: dict[str, int] | None = None,
+    gone: Sequence[str] = (),
+) -> Steps:
+    return steps_of(seen, plan, dict(FREE) if free is None else free, gone)
+
+
+def pins(done: Steps) -> dict[str, str]:
+    return {pin.pod.name: pin.node for pin in done.pins}
+
+
+def deleted(done: Steps) -> dict[str, bool]:
+    """Pods that are deleted, and whether by force."""
+    return {each.name: each.forced for each in done.deletions if each.kind == "Pod"}
+
+
+WANTED = replica(0, THREE, "n1", "n2", "n3")
+
+PINS: dict[str, tuple[list[PodView], dict[str, int], dict[str, str]]] = {
+    "a whole group is pinned, rank by rank": (
+        ranks("", "", ""),
+        FREE,
+        {"lws-0": "n1", "lws-0-1": "n2", "lws-0-2": "n3"},
+    ),
+    "a group that lacks a pod waits for it": (ranks("", ""), FREE, {}),
+    "one missing GPU keeps the whole group back": (ranks("", "", ""), {**FREE, "n2": 0}, {}),
+    "a node that is not there any more keeps the whole group back": (
+        ranks("", "", ""),
+        {"n1": 1, "n3": 1},
+        {},
+    ),
+    "a group that was begun gets the rest of its nodes": (
+        ranks("n2", "", ""),
+        {**FREE, "n2": 0},
+        {"lws-0-1": "n1", "lws-0-2": "n3"},
+    ),
+    "a group that stands needs nothing": (ranks("n1", "n2", "n3"), FREE, {}),
+    "a group of an older revision gets nothing": (ranks("", "", "", of="was"), FREE, {}),
+    "a broken group gets nothing": (
+        [*ranks("", "")[:2], rank(pod("lws-0-2", "n3", phase="Failed"), 2)],
+        FREE,
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize(("pods", "free", "expected"), PINS.values(), ids=PINS)
+def test_pins(pods: list[PodView], free: dict[str, int], expected: dict[str, str]) -> None:
+    recorded = promise(0, THREE, "n1", "n2", "n3")
+    assert pins(steps(frame(pods, recorded), planned(WANTED), dict(free))) == expected
+
+
+def test_pins_take_their_gpus_out_of_what_the_pass_has_left() -> None:
+    free = {"n1": 1}
+    waiting = [pod("dep-7d9f-a"), pod("dep-7d9f-b")]
+    plan = planned(replica(0, ONE, "n1"), replica(1, ONE, "n1"))
+    assert len(steps(frame(waiting), plan, free).pins) == 1
+    assert free == {"n1": 0}
+    assert steps(frame(waiting), plan, free).pins == ()
+
+
+def test_a_surplus_group_gets_no_node() -> None:
+    waiting = [*ranks("", "", ""), *ranks("", "", "", group=1)]
+    assert {name.rsplit("-", 1)[0] for name in pins(steps(frame(waiting), planned(WANTED)))} <= {
+        "lws-0",
+        "lws",
+    }
+    assert len(pins(steps(frame(waiting), planned(WANTED)))) == 3
+
+
+GONE: dict[str, tuple[list[PodView], Sequence[str], dict[str, bool]]] = {
+    "a group with a failed rank goes whole": (
+        [*ranks("n1", "n2")[:2], rank(pod("lws-0-2", "n3", phase="Failed"), 2)],
+        (),
+        {"lws-0": False, "lws-0-1": False, "lws-0-2": False},
+    ),
+    "a pod on its way out is not deleted again": (
+        [*ranks("n1", "n2")[:2], rank(pod("lws-0-2", "n3", terminating=True), 2)],
+        (),
+        {},
+    ),
+    "a pod that a lost node will never let go is forced": (
+        [*ranks("n1", "n2")[:2], rank(pod("lws-0-2", "n3", terminating=True), 2)],
+        ("n3",),
+        {"lws-0-2": True},
+    ),
+    "of a broken group only the pods on lost nodes are forced": (
+        [*ranks("n1", "n2")[:2], rank(pod("lws-0-2", "n3", phase="Failed"), 2)],
+        ("n3",),
+        {"lws-0": False, "lws-0-1": False, "lws-0-2": True},
+    ),
+    "a pod that is pinned to a lost node and was never there needs no force": (
+        [rank(pinned("lws-0", "n3", terminating=True), 0)],
+        ("n3",),
+        {},
+    ),
+    "pods on a node that does not answer stay while nobody deletes them": (
+        ranks("n1", "n2", "n3"),
+        ("n3",),
+        {},
+    ),
+    "a group that no promise explains goes": (
+        ranks("n1", "n9", ""),
+        (),
+        dict.fromkeys(["lws-0", "lws-0-1", "lws-0-2"], False),
+    ),
+}
+
+
+@pytest.mark.parametrize(("pods", "gone", "expected"), GONE.values(), ids=GONE)
+def test_deletions(pods: list[PodView], gone: Sequence[str], expected: dict[str, bool]) -> None:
+    recorded = promise(0, THREE, "n1", "n2", "n3")
+    assert deleted(steps(frame(pods, recorded), planned(WANTED), gone=gone)) == expected
+    # The same while there is no plan: a config that cannot be read keeps no dead pods.
+    assert deleted(steps(frame(pods, recorded), None, gone=gone)) == expected
+
+
+def test_without_a_plan_nothing_else_is_touched() -> None:
+    done = steps(frame(ranks("", "", "")), None)
+    assert done == Steps()
+
+
+def test_workloads_have_as_many_replicas_as_are_planned_and_others_go() -> None:
+    done = steps(frame(), planned(WANTED, replica(1, THREE, "n4", "n5", "n6")))
+    applied = {each["kind"]: each["spec"].get("replicas") for each in done.manifests if "spec" in each}
+    assert applied["LeaderWorkerSet"] == 2
+    assert {(each.kind, each.name) for each in done.deletions} >= {("Deployment", "dep")}
+
+
+def test_a_name_that_is_still_taken_by_an_object_on_its_way_out_is_waited_for() -> None:
+    manifests = steps(frame(), planned(WANTED)).manifests
+    name = next(each["metadata"]["name"] for each in manifests if each["kind"] == "LeaderWorkerSet")
+    stray = workload(name, THREE, terminating=True)
+    done = steps(frame(strays=[stray]), planned(WANTED))
+    assert "LeaderWorkerSet" not in {each["kind"] for each in done.manifests}
+    assert name not in {each.name for each in done.deletions}
+
+
+def test_what_an_earlier_object_of_the_same_name_has_left_is_deleted() -> None:
+    stray = workload("left", ONE, owner="uid-of-another", revision=OLD)
+    assert "left" in {each.name for each in steps(frame(strays=[stray]), planned(WANTED)).deletions}
+
+
+def test_the_pods_of_a_retired_replica_are_those_that_scaling_down_takes() -> None:
+    standing = [pod("dep-7d9f-a", "n1"), pod("dep-7d9f-b", "n2")]
+    recorded = [promise(0, ONE, "n1"), promise(1, ONE, "n2")]
+    done = steps(frame(standing, *recorded), planned(replica(1, ONE, "n2"), retire=[replica(0, ONE, "n1")]))
+    assert [view.name for view in done.demotions] == ["dep-7d9f-a"]
+
+
+def test_steps_are_the_same_when_asked_again() -> None:
+    seen = frame(ranks("n1", "", ""), promise(0, THREE, "n1", "n2", "n3"))
+    assert steps(seen, planned(WANTED)) == steps(seen, planned(WANTED))
