@@ -22,7 +22,7 @@ from e2e.cluster.processes import tail
 from e2e.cluster.waiting import Timeout, wait_until
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 STOP_SECONDS = 60.0
 
 
