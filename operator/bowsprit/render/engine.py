@@ -39,14 +39,15 @@ port is closed there is nothing left to wait for."""
 
 
 def engine_container(name: str, revision: Revision, layout: Layout, role_args: list[str]) -> dict[str, Any]:
-    """Of any rank; `role_args` are the arguments that depend on it. The GPUs are added on top (pod.py)."""
+    """Of any rank; `role_args` are the arguments that depend on it, last because the last of two spellings
+    wins. The GPUs are added on top (pod.py)."""
     spec = revision.spec
     engine = spec.engine or Engine()
     return {
         "name": names.ENGINE_CONTAINER,
         "image": engine.image or defaults.ENGINE_IMAGE,
         "command": ["vllm", "serve"],
-        "args": [*_arguments(name, spec, layout), *role_args, *(engine.args or ())],
+        "args": [*_arguments(name, spec, layout), *(engine.args or ()), *role_args],
         "env": _environment(revision, layout),
         "resources": engine.resources or {},
         "volumeMounts": _mounts(spec),
@@ -60,7 +61,7 @@ def head_extras(spec: ModelDeploymentSpec, weight_bytes: int | None) -> dict[str
     period = budgets.PROBE_PERIOD_SECONDS
 
     def probe(path: str, failures: int) -> dict[str, Any]:
-        get = {"path": path, "port": "http", "scheme": scheme}
+        get = {"path": path, "port": names.HTTP_PORT, "scheme": scheme}
         return {"httpGet": get, "periodSeconds": period, "timeoutSeconds": 5, "failureThreshold": failures}
 
     return {
@@ -82,9 +83,13 @@ def head_args(layout: Layout) -> list[str]:
     return [] if layout.pods == 1 else [*_group_args(layout), "--node-rank", "0"]
 
 
-def worker_args(layout: Layout) -> list[str]:
-    """LeaderWorkerSet gives each worker its index, from 1."""
-    return [*_group_args(layout), "--node-rank", "$(LWS_WORKER_INDEX)", "--headless"]
+def worker_args(spec: ModelDeploymentSpec, layout: Layout) -> list[str]:
+    """LeaderWorkerSet gives each worker its index, from 1. The user's number of API servers is the head's:
+    vLLM refuses any but 0 beside --headless (entrypoints/cli/serve.py)."""
+    given = wishes.args_of(spec)
+    asked = any(engine_args.has_flag(given, flag) for flag in ("--api-server-count", "-asc"))
+    no_servers = ["--api-server-count", "0"] if asked else []
+    return [*_group_args(layout), "--node-rank", "$(LWS_WORKER_INDEX)", "--headless", *no_servers]
 
 
 def _group_args(layout: Layout) -> list[str]:

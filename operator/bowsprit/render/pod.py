@@ -34,7 +34,7 @@ def head_template(name: str, revision: Revision, layout: Layout) -> dict[str, An
 
 def worker_template(name: str, revision: Revision, layout: Layout) -> dict[str, Any]:
     """Of the other pods of a group."""
-    container = engine.engine_container(name, revision, layout, engine.worker_args(layout))
+    container = engine.engine_container(name, revision, layout, engine.worker_args(revision.spec, layout))
     container |= engine.worker_extras()
     pod = merge(
         {"metadata": {}, "spec": _pod(revision.spec, container)},

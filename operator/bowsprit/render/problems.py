@@ -108,6 +108,8 @@ def _shape_fault(key: str, value: Any) -> str | None:
         return "must be a list of tolerations: add them in spec.accelerator.tolerations"
     if key in _OBJECTS and not isinstance(value, Mapping):
         return "must be an object: leave it out to keep what Bowsprit sets"
+    if key == "nodeSelector" and not all(isinstance(each, str) for each in value.values()):
+        return "must map labels to texts: put numbers and true or false in quotes"
     if key == _DURATION and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         return "must be a number of seconds, 0 or more"
     return None

@@ -23,7 +23,14 @@ def services(owner: Owner, serving_revision_hash: str) -> list[dict[str, Any]]:
             "spec": {
                 "type": "ClusterIP",
                 "selector": labels.head_selector(owner.name, serving_revision_hash),
-                "ports": [{"name": "http", "port": names.HTTP_PORT, "targetPort": "http", "protocol": "TCP"}],
+                "ports": [
+                    {
+                        "name": "http",
+                        "port": names.HTTP_PORT,
+                        "targetPort": names.HTTP_PORT,
+                        "protocol": "TCP",
+                    }
+                ],
             },
         }
     ]

@@ -24,7 +24,7 @@ MERGE_KEYS = {
 }
 """Lists that are merged, with the key that says which entries are the same (core/v1 patchMergeKey)."""
 
-_MERGED_INSIDE = frozenset({"containers", "initContainers"})
+_MERGED_INSIDE = frozenset({"containers", "initContainers", "ports"})
 _UNITED = "tolerations"
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
 

@@ -56,17 +56,17 @@ def wish_of(deployment: ModelDeployment, facts: ModelFacts | None) -> Wish:
 def demand_of(spec: ModelDeploymentSpec) -> Demand:
     capacity, parallelism = spec.capacity or Capacity(), spec.parallelism or Parallelism()
     args = args_of(spec)
-    sequences = engine_args.integer_of(args, "--max-num-seqs") or _PLANNED.max_sequences
+    tokens = engine_args.integer_of(args, "--max-num-batched-tokens")
+    sequences = engine_args.integer_of(args, "--max-num-seqs")
     return Demand(
         max_model_len=capacity.max_model_len,
         concurrency=capacity.concurrency or defaults.CONCURRENCY,
         utilization=capacity.gpu_memory_utilization or defaults.GPU_MEMORY_UTILIZATION,
         kv_dtype_bytes=_KV_DTYPE_BYTES[capacity.kv_cache_dtype or KvCacheDtype.AUTO],
         cpu_offload_gib=cpu_offload_gib(spec),
-        # vLLM refuses fewer batched tokens than sequences (config/scheduler.py).
-        max_batched_tokens=engine_args.integer_of(args, "--max-num-batched-tokens")
-        or max(_PLANNED.max_batched_tokens, sequences),
-        max_sequences=sequences,
+        # vLLM refuses fewer batched tokens than sequences (config/scheduler.py): the given bounds the other.
+        max_batched_tokens=tokens or max(_PLANNED.max_batched_tokens, sequences or 0),
+        max_sequences=sequences or min(_PLANNED.max_sequences, tokens or _PLANNED.max_sequences),
         eager=engine_args.switch_of(args, "--enforce-eager") or False,
         expert_parallel=parallelism.expert or False,
     )

@@ -39,6 +39,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"volumeMounts": [{"name": "b", "mountPath": "/a"}, {"name": "c", "mountPath": "/c"}]},
         {"volumeMounts": [{"name": "b", "mountPath": "/a"}, {"name": "c", "mountPath": "/c"}]},
     ),
+    "a port is merged into the one of its number": (
+        {"ports": [{"name": "http", "containerPort": 8000}]},
+        {"ports": [{"containerPort": 8000, "hostPort": 80}, {"containerPort": 9000}]},
+        {"ports": [{"name": "http", "containerPort": 8000, "hostPort": 80}, {"containerPort": 9000}]},
+    ),
     "tolerations are united": (
         {"tolerations": [{"key": "a"}]},
         {"tolerations": [{"key": "a"}, {"key": "b"}]},
@@ -83,6 +88,14 @@ PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
         "spec.tolerations: must be a list of tolerations: add them in spec.accelerator.tolerations",
     ),
     "a node selector that is text": ({"spec": {"nodeSelector": "gpu"}}, f"spec.nodeSelector: {OBJECT}"),
+    "a node selector for a number": (
+        {"spec": {"nodeSelector": {"gpus": 8}}},
+        "spec.nodeSelector: must map labels to texts: put numbers and true or false in quotes",
+    ),
+    "a node selector for a list": (
+        {"spec": {"nodeSelector": {"containers": [None]}}},
+        "spec.nodeSelector: must map labels to texts: put numbers and true or false in quotes",
+    ),
     "deleted resources": (
         {"spec": {"containers": [{"name": "engine", "resources": None}]}},
         f"spec.containers[engine].resources: {OBJECT}",

@@ -75,9 +75,20 @@ def test_demand_takes_every_field_of_capacity() -> None:
     assert demand_of(asked) == Demand(4096, 3, 0.5, 1, 1.5, 8192, 64, eager=True, expert_parallel=True)
 
 
-def test_more_sequences_than_tokens_raise_the_tokens_as_vllm_asks() -> None:
-    demand = demand_of(spec(engine={"args": ["--max-num-seqs=4096"]}))
-    assert (demand.max_batched_tokens, demand.max_sequences) == (4096, 4096)
+BATCHES: dict[str, tuple[list[str], tuple[int, int]]] = {
+    "neither is given": ([], (2048, 256)),
+    "many sequences raise the tokens": (["--max-num-seqs=4096"], (4096, 4096)),
+    "few tokens lower the sequences": (["--max-num-batched-tokens", "128"], (128, 128)),
+    "many tokens leave the sequences": (["--max-num-batched-tokens=8K"], (8192, 256)),
+    "both are the user's": (["--max-num-batched-tokens=512", "--max-num-seqs=512"], (512, 512)),
+}
+
+
+@pytest.mark.parametrize("case", BATCHES)
+def test_batched_tokens_are_never_fewer_than_sequences_as_vllm_asks(case: str) -> None:
+    args, (tokens, sequences) = BATCHES[case]
+    demand = demand_of(spec(engine={"args": args}))
+    assert (demand.max_batched_tokens, demand.max_sequences) == (tokens, sequences)
 
 
 def test_explicit_layout() -> None:

@@ -269,3 +269,15 @@ def test_labels_hold_against_a_template() -> None:
     (pod,) = templates(workload(OWNER, what, ONE_GPU, 1))
     found = pod["metadata"]["labels"]
     assert (found[labels.ROLE], found[labels.MODEL], found["team"]) == ("head", "llama", "chat")
+
+
+def test_a_port_of_the_template_takes_no_probe_and_no_service_away() -> None:
+    """Probes and Service go by number: a user may name the port otherwise."""
+    ports = [{"containerPort": 8000, "name": "api"}]
+    what = revision(template={"spec": {"containers": [{"name": "engine", "ports": ports}]}})
+    (pod,) = templates(workload(OWNER, what, ONE_GPU, 1))
+    (service,) = services(OWNER, what.hash)
+    asked = {
+        engine(pod)[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")
+    }
+    assert asked == {service["spec"]["ports"][0]["targetPort"]} == {engine(pod)["ports"][0]["containerPort"]}
