@@ -293,16 +293,25 @@ class Plugin(ApiModel):
         Field(
             default=None,
             max_length=32,
-            description="Entry points to load, by name. When every plugin names its own, VLLM_PLUGINS holds exactly "
-            "these; otherwise vLLM loads all that it finds.",
+            description="Entry points to load, by name: VLLM_PLUGINS then holds exactly these, and hides all others, "
+            "those of the engine image too. vLLM loads all that it finds when no plugin names any.",
         ),
         SET,
         example("[my_opt]"),
     ]
 
 
+_NAMES_ENTRY_POINTS = "has(plugin.entryPoints) && plugin.entryPoints.size() > 0"
+
 Plugins = Annotated[
     list[Plugin] | None,
     Field(default=None, max_length=16, description="Installed in every pod, in this order."),
     ATOMIC,
+    rules(
+        rule(
+            f"self.all(plugin, {_NAMES_ENTRY_POINTS}) || self.all(plugin, !({_NAMES_ENTRY_POINTS}))",
+            "name the entryPoints of every plugin or of none: VLLM_PLUGINS holds those that are named, and vLLM "
+            "would not load the others",
+        )
+    ),
 ]

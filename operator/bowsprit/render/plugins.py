@@ -56,8 +56,8 @@ def plugin_mounts(plugins: Sequence[Plugin]) -> list[dict[str, Any]]:
 
 
 def plugin_env(plugins: Sequence[Plugin]) -> list[dict[str, Any]]:
-    """Of the engine container. When any plugin names entry points, VLLM_PLUGINS holds exactly the named ones;
-    unset, vLLM loads all that it finds."""
+    """Of the engine container. VLLM_PLUGINS holds exactly the entry points that plugins name (all name some,
+    or none does); unset, vLLM loads all that it finds."""
     if not plugins:
         return []
     env = [{"name": "PYTHONPATH", "value": ":".join(_target(index) for index in range(len(plugins)))}]

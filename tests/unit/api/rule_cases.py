@@ -56,6 +56,12 @@ DIGEST = "a" * 64
 
 ACCEPTED: dict[str, Manifest] = {
     "nothing but a model": manifest(),
+    "entry points of every plugin": manifest(
+        plugins=[{"image": "a/b:c", "entryPoints": ["a"]}, {"requirement": "x==1", "entryPoints": ["b"]}]
+    ),
+    "entry points of no plugin": manifest(
+        plugins=[{"image": "a/b:c", "entryPoints": []}, {"image": "a/d:e"}]
+    ),
     "a name of 40 characters": manifest("a" * 40),
     "a name that only begins like vllm": manifest("vllm-llama"),
     "an hf:// revision and token": model(revision="main", tokenSecretRef={"name": "hf", "key": "token"}),
@@ -81,7 +87,7 @@ ACCEPTED: dict[str, Manifest] = {
         entryPoints=["my_opt", "my-opt.register"],
     ),
     "flags that the planner reads": args(
-        "--max-num-batched-tokens", "8192", "--max-num-seqs=64", "--enforce-eager", "--block-size", "16"
+        "--max-num-batched-tokens", "8192", "--max-num-seqs=64", "--enforce-eager"
     ),
     "flags that begin like owned ones": args(
         "--model-impl",
@@ -225,6 +231,11 @@ REFUSED: dict[str, Refused] = {
         "name different classes",
     ),
     # spec.plugins
+    "entry points of one plugin of two": Refused(
+        manifest(plugins=[{"image": "a/b:c", "entryPoints": ["a"]}, {"image": "a/d:e", "entryPoints": []}]),
+        "spec.plugins",
+        "of every plugin or of none",
+    ),
     "a plugin of nothing": Refused(plugin(entryPoints=["a"]), "spec.plugins[0]", "exactly one of image"),
     "a plugin of both": Refused(
         plugin(image="a/b:c", requirement="x==1"), "spec.plugins[0]", "exactly one of image"

@@ -24,7 +24,7 @@ def env(*plugins: Plugin) -> dict[str, str]:
 
 VLLM_PLUGINS: dict[str, tuple[list[list[str] | None], str | None]] = {
     "nobody names entry points, so vLLM loads all": ([None, None], None),
-    "one names some, so exactly those are loaded": ([["a"], None], "a"),
+    "all name some, so exactly those are loaded": ([["a"], ["b", "c"]], "a,b,c"),
     "a name given twice is loaded once": ([["a", "b"], ["b", "c"]], "a,b,c"),
     "naming none is naming nothing": ([[]], None),
 }
