@@ -11,7 +11,8 @@ import pytest
 from bowsprit.api.crd import crd_yaml
 from e2e.cluster.control_plane import ControlPlane
 from e2e.cluster.waiting import wait_until
-from tests.integration.arena import Arena
+from tests.integration.arena import Arena, OperatorProcess, operator_kubeconfig
+from tests.integration.life import UNREADY_STAGE
 
 # Autoscalers look this often, so that a test of them takes seconds.
 HPA_SYNC_SECONDS = 2.0
@@ -55,3 +56,25 @@ def arena(api_installed: ControlPlane, namespace: str, tmp_path: Path) -> Iterat
         stage.assert_objects_untouched()
     finally:
         stage.clear()
+
+
+@pytest.fixture(scope="module")
+def operator(
+    api_installed: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
+    """One operator for all tests of a module, for those in which nothing happens to the operator itself."""
+    api_installed.apply(UNREADY_STAGE)
+    directory = tmp_path_factory.mktemp("operator")
+    kubeconfig = operator_kubeconfig(api_installed, directory)
+    process = OperatorProcess(
+        kubeconfig, directory / "operator.log", "operator", f"life-{uuid.uuid4().hex[:8]}"
+    )
+    yield process.start()
+    process.stop()
+
+
+@pytest.fixture
+def stage(arena: Arena, operator: OperatorProcess) -> Arena:
+    """An arena in which the module's operator acts."""
+    arena.logs.append(operator.log)
+    return arena

@@ -61,6 +61,7 @@ class Book:
         return tuple(self._pods_of.get(key, {}).values())
 
     def children_of(self, key: ModelKey) -> tuple[Child, ...]:
+        """What belongs to a model of this name, or did."""
         return tuple(self._children_of.get(key, {}).values())
 
     def child(self, resource: Resource, namespace: str, name: str) -> Child | None:

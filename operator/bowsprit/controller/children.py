@@ -31,7 +31,7 @@ class Child:
     name: str
     uid: str
     owner: str
-    """uid of the ModelDeployment."""
+    """uid of the ModelDeployment; "" for an orphan, as `kubectl delete --cascade=orphan` leaves it."""
     model: str
     revision: str
     rendered: str
@@ -52,16 +52,16 @@ class Child:
 
 
 def project(resource: Resource, obj: Mapping[str, Any]) -> Child | None:
-    """A Child, or None for an object that no ModelDeployment controls."""
+    """A Child, or None for an object that belongs to no ModelDeployment and never did."""
     # Items of a list do not say of which kind they are.
     obj = {**obj, "kind": resource.kind, "apiVersion": resource.api_version}
     meta = obj["metadata"]
-    owner = next(
-        (ref for ref in meta.get("ownerReferences") or () if ref.get("kind") == "ModelDeployment"), None
-    )
-    if owner is None:
-        return None
     marks = meta.get("labels") or {}
+    owners = [ref for ref in meta.get("ownerReferences") or () if ref.get("kind") == "ModelDeployment"]
+    owner = owners[0] if owners else {}
+    model = owner.get("name") or marks.get(labels.MODEL)
+    if not model:
+        return None
     is_workload = obj["kind"] in WORKLOADS
     return Child(
         kind=obj["kind"],
@@ -69,7 +69,7 @@ def project(resource: Resource, obj: Mapping[str, Any]) -> Child | None:
         name=meta["name"],
         uid=meta["uid"],
         owner=owner.get("uid", ""),
-        model=owner.get("name", ""),
+        model=model,
         revision=marks.get(labels.REVISION, ""),
         rendered=(meta.get("annotations") or {}).get(RENDERED, ""),
         content=digest([obj.get("spec"), obj.get("data"), marks]),

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from pydantic import ValidationError
 
 from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.controller.children import WORKLOADS, Child
-from bowsprit.controller.groups import Group, groups_of
-from bowsprit.controller.replicas import Replicas, match
+from bowsprit.controller.groups import Group, groups_of, stragglers_of
+from bowsprit.controller.replicas import Replicas, holding, match, remains
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.key import ModelKey
@@ -60,6 +61,8 @@ class Frame:
     replicas: Replicas
     target: Revision | None
     """None while the spec or the facts cannot be read: then what runs is left alone."""
+    stragglers: tuple[tuple[PodView, ...], ...] = ()
+    """Pods that still hold GPUs after their workload has gone, by replica."""
 
     @property
     def key(self) -> ModelKey:
@@ -68,6 +71,12 @@ class Frame:
     @property
     def suspended(self) -> bool:
         return self.declared.deployment is not None and bool(self.declared.deployment.spec.suspend)
+
+    @property
+    def nodes(self) -> set[str]:
+        """Nodes that pods of the model stand on or are pinned to."""
+        grouped = [pod for group in self.groups for pod in group.pods]
+        return {pod.node for pod in chain(grouped, *self.stragglers) if pod.node}
 
     @property
     def ready(self) -> int:
@@ -125,14 +134,22 @@ def frame_of(
     is_broken: Callable[[PodView], bool],
 ) -> Frame:
     """Gathers what belongs to a model."""
-    found = tuple(children)
+    found, members = tuple(children), tuple(pods)
     own = tuple(child for child in found if child.owner == declared.uid and not child.terminating)
-    strays = tuple(child for child in found if child not in own)
+    strays = tuple(child for child in found if child.owner and child not in own)
     workloads = [child for child in own if child.kind in WORKLOADS]
-    groups = groups_of(workloads, pods, is_broken)
+    groups = groups_of(workloads, members, is_broken)
     target = _target(declared, facts, own)
-    replicas = match(groups, recorded, target.hash if target else None)
-    return Frame(declared, facts, own, strays, groups, replicas, target)
+    return Frame(
+        declared=declared,
+        facts=facts,
+        children=own,
+        strays=strays,
+        groups=groups,
+        replicas=match(groups, recorded, target.hash if target else None),
+        target=target,
+        stragglers=stragglers_of(members, groups, {child.name for child in found if not child.owner}),
+    )
 
 
 def wish_from(frame: Frame) -> Wish | None:
@@ -142,13 +159,18 @@ def wish_from(frame: Frame) -> Wish | None:
         return None
     replicas = frame.replicas
     facts = frame.facts if isinstance(frame.facts, ModelFacts) else None
-    partly = tuple(_held(group, plan) for group, plan in replicas.partial)
+    leaving = [
+        *(plan for _, plan in replicas.leaving),
+        *(_held(group, plan) for group, plan in replicas.partial),
+        *(holding(group) for group in replicas.lost),
+        *(remains(pods) for pods in frame.stragglers),
+    ]
     return replace(
         wish_of(deployment, facts),
         standing=tuple(plan for _, plan in replicas.standing),
         promised=replicas.promised,
         outgoing=tuple(plan for _, plan in replicas.outgoing),
-        leaving=tuple(plan for _, plan in replicas.leaving) + partly,
+        leaving=tuple(leaving),
         ready=frame.ready,
     )
 

@@ -7,7 +7,7 @@ is good for follows from its pods alone, so a killed operator finds everything a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -68,6 +68,27 @@ def placed(pod: PodView) -> bool:
     return bool(pod.node) and PLACEMENT_GATE not in pod.gates
 
 
+def holds_gpus(pod: PodView) -> bool:
+    """A pod that a controller has made and that keeps GPUs of its node from others."""
+    return pod.holds and bool(pod.owner_uid)
+
+
+def stragglers_of(
+    pods: Iterable[PodView], groups: Iterable[Group], adrift: Container[str]
+) -> tuple[tuple[PodView, ...], ...]:
+    """Pods that hold GPUs and whose workload is gone, by replica: the garbage collector takes them next.
+
+    `adrift`: names of workloads that are there and belong to no ModelDeployment (orphaned ones); their pods
+    stay.
+    """
+    grouped = {pod.uid for group in groups for pod in group.pods}
+    left: dict[tuple[str, str], list[PodView]] = defaultdict(list)
+    for pod in pods:
+        if pod.uid not in grouped and holds_gpus(pod) and _membership(pod)[0] not in adrift:
+            left[_membership(pod)].append(pod)
+    return tuple(tuple(sorted(left[key], key=_rank)) for key in sorted(left))
+
+
 def groups_of(
     workloads: Iterable[Child], pods: Iterable[PodView], is_broken: Callable[[PodView], bool]
 ) -> tuple[Group, ...]:
@@ -79,20 +100,20 @@ def groups_of(
     by_name = {workload.name: workload for workload in workloads if workload.layout is not None}
     members: dict[tuple[str, str], list[PodView]] = defaultdict(list)
     for pod in pods:
-        name, index = _membership(pod, by_name)
-        if name:
+        name, index = _membership(pod)
+        if name in by_name:
             members[name, index].append(pod)
     found = [_group(by_name[name], index, group, is_broken) for (name, index), group in members.items()]
     return tuple(sorted(found, key=lambda group: group.order))
 
 
-def _membership(pod: PodView, workloads: dict[str, Child]) -> tuple[str, str]:
+def _membership(pod: PodView) -> tuple[str, str]:
+    """Names of the pod's workload and of its group in it."""
     lws = pod.labels.get(LWS_NAME)
     if lws:
-        return (lws, pod.labels.get(LWS_GROUP, "")) if lws in workloads else ("", "")
+        return lws, pod.labels.get(LWS_GROUP, "")
     # A Deployment's pod is named <deployment>-<replica set hash>-<suffix>.
-    name = pod.name.rsplit("-", 2)[0]
-    return (name, pod.name) if name in workloads else ("", "")
+    return pod.name.rsplit("-", 2)[0], pod.name
 
 
 def _group(

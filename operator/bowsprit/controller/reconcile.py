@@ -232,7 +232,7 @@ class Reconciler:
         if model.writer is not None:
             model.again = True
             return
-        lost = {pod.node for group in model.frame.groups for pod in group.pods if self._is_lost(pod.node)}
+        lost = {node for node in model.frame.nodes if self._is_lost(node)}
         steps = steps_of(model.frame, plan, work.free, lost)
         self._pins |= {pin.pod.uid: pin for pin in steps.pins}
         model.writer = asyncio.create_task(self._write(key, model, steps))

@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bowsprit.controller.groups import Group, State, placed
+from bowsprit.inventory.pods import PodView
 from bowsprit.plan.result import Layout, PodPlan, ReplicaPlan
 from bowsprit.status.replicas import RecordedReplica
 
@@ -80,6 +81,14 @@ def holding(group: Group) -> ReplicaPlan:
         PodPlan(pod.node, group.layout.gpus_per_pod) for pod in group.pods if placed(pod) and not pod.finished
     )
     return ReplicaPlan(index=0, layout=group.layout, pods=pods)
+
+
+def remains(pods: Sequence[PodView]) -> ReplicaPlan:
+    """What pods without a workload hold; their layout went with it."""
+    held = tuple(PodPlan(pod.node, sum(gpus for _, gpus in pod.gpus)) for pod in pods)
+    each = max(pod.gpus for pod in held)
+    layout = Layout("", tensor=1, pipeline=each * len(held), gpus_per_pod=each, layer_partition=())
+    return ReplicaPlan(index=0, layout=layout, pods=held)
 
 
 def _distinct(recorded: Iterable[RecordedReplica]) -> list[RecordedReplica]:

@@ -127,6 +127,9 @@ def _evictions(frame: Frame, lost_nodes: frozenset[str]) -> Iterator[Deletion]:
             forced = pod.node in lost_nodes and pod.bound
             if (is_doomed and not pod.terminating) or (pod.terminating and forced):
                 yield Deletion("Pod", pod.name, pod.uid, forced)
+    for pod in (pod for pods in frame.stragglers for pod in pods):
+        if pod.terminating and pod.bound and pod.node in lost_nodes:
+            yield Deletion("Pod", pod.name, pod.uid, forced=True)
 
 
 def _prune(frame: Frame, applied: set[tuple[str, str]]) -> Iterator[Deletion]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from bowsprit.controller.frame import Frame
 from bowsprit.controller.groups import Group, placed
+from bowsprit.controller.replicas import remains
+from bowsprit.inventory.pods import PodView
 from bowsprit.plan.result import ReplicaPlan
+from bowsprit.render.labels import REVISION
 from bowsprit.status.observed import PodFailure, Unit
 
 
 def units_of(frame: Frame, is_lost: Callable[[str], bool]) -> tuple[Unit, ...]:
-    """One Unit per group. `is_lost` says of a node that it is gone or not Ready."""
-    return tuple(_unit(frame, group, plan, leaving, is_lost) for group, plan, leaving in _pairs(frame))
+    """One Unit per group, and per replica whose workload is gone.
+
+    `is_lost` says of a node that it is gone or not Ready.
+    """
+    units = [_unit(group, plan, leaving, is_lost) for group, plan, leaving in _pairs(frame)]
+    return (*units, *(_straggler(pods) for pods in frame.stragglers))
 
 
 def _pairs(frame: Frame) -> Iterator[tuple[Group, ReplicaPlan, bool]]:
@@ -30,9 +37,12 @@ def _pairs(frame: Frame) -> Iterator[tuple[Group, ReplicaPlan, bool]]:
             yield group, promise, False
 
 
-def _unit(
-    frame: Frame, group: Group, plan: ReplicaPlan, leaving: bool, is_lost: Callable[[str], bool]
-) -> Unit:
+def _straggler(pods: Sequence[PodView]) -> Unit:
+    revision = pods[0].labels.get(REVISION, "")
+    return Unit(remains(pods), revision, pods=len(pods), pinned=len(pods), leaving=True)
+
+
+def _unit(group: Group, plan: ReplicaPlan, leaving: bool, is_lost: Callable[[str], bool]) -> Unit:
     alive = [pod for pod in group.pods if not pod.finished and not pod.terminating]
     failed = [pod for pod in group.pods if pod.phase == "Failed"]
     return Unit(

@@ -58,14 +58,15 @@ class Writer:
         """Carries out all steps; returns what the API server refused. ClusterError: try again."""
         await self._status(frame, status)
         refused = []
+        # Before the workload is scaled down: its ReplicaSet must know by then which pods to take.
+        for pod in steps.demotions:
+            await self._tolerate_absence(self._demote(frame.key, pod.name))
         for manifest in steps.manifests:
             try:
                 await self._apply(frame, stamped(manifest))
             except Refused as error:
                 target = f"{manifest['kind']}/{manifest['metadata']['name']}"
                 refused.append(ApplyError(target, error.message, invalid=error.status in _INVALID))
-        for pod in steps.demotions:
-            await self._tolerate_absence(self._demote(frame.key, pod.name))
         for deletion in steps.deletions:
             await self._tolerate_absence(self._delete(frame.key, deletion))
         for pin in steps.pins:
@@ -77,11 +78,11 @@ class Writer:
         its time.
 
         The API server is asked again, so a cache that lags behind deletes nothing. With `--cascade=orphan`
-        the children have lost their owner before, and are nobody's.
+        the children have lost their owner before; orphans stay.
         """
         owner = await self._living_owner(key)
         for child in children:
-            if child.owner != owner and not child.terminating:
+            if child.owner not in ("", owner) and not child.terminating:
                 await self._tolerate_absence(self._delete(key, Deletion(child.kind, child.name, child.uid)))
 
     async def _living_owner(self, key: ModelKey) -> str | None:

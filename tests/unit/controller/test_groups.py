@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bowsprit.controller.groups import State
+from bowsprit.controller.groups import State, stragglers_of
 from bowsprit.inventory.pods import PodView
 from tests.unit.controller.objects import THREE, groups, pinned, pod, rank, ranks, workload
 
@@ -95,3 +95,15 @@ def test_a_group_is_ready_when_all_its_pods_are() -> None:
     (part,) = groups(LWS, with_rank(1, pod("lws-0-1", "n2", ready=False)))
     assert whole.ready
     assert not part.ready
+
+
+def test_pods_whose_workload_is_gone_are_on_their_way_out_unless_it_was_orphaned() -> None:
+    left = [replace(view, owner_uid="uid-set") for view in ranks("n1", "n2", of="gone")]
+    single = pod("was-7d9f-a", "n3", owner_uid="uid-replica-set")
+    orphan = pod("adrift-7d9f-a", "n4", owner_uid="uid-replica-set")
+    by_hand = pod("mine", "n5")
+    finished = replace(single, name="was-7d9f-b", uid="uid-b", phase="Failed")
+    standing = replace(pod("dep-7d9f-a", "n6"), owner_uid="uid-replica-set")
+    found = groups([workload("dep")], [standing])
+    every = [*left, single, orphan, by_hand, finished, standing]
+    assert stragglers_of(every, found, {"adrift"}) == (tuple(left), (single,))
