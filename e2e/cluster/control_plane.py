@@ -47,6 +47,7 @@ class ControlPlane:
         directory: Path | None = None,
         *,
         lws: bool = True,
+        definitions: Sequence[str] = (),
         address: str = "127.0.0.1",
         hpa_sync_seconds: float = 15.0,
         extra_flags: Mapping[str, Sequence[str]] | None = None,
@@ -54,6 +55,8 @@ class ControlPlane:
         """
         directory: for data and logs; by default a temporary one that goes when the control plane stops.
         lws: whether LeaderWorkerSet is installed from the start (see `install_lws`).
+        definitions: CustomResourceDefinitions in YAML that are there from the start. The garbage collector
+            looks for new kinds every 30 s only, and until then what their objects own outlives them.
         address: where the API server listens; give one that pods can reach if there are real nodes.
         hpa_sync_seconds: how often autoscalers look at their metrics.
         extra_flags: program name -> flags appended to its own: {"kube-scheduler": ["--kube-api-qps=500"]}.
@@ -61,6 +64,7 @@ class ControlPlane:
         self._keep_directory = directory is not None
         self.directory = directory or Path(tempfile.mkdtemp(prefix="bowsprit-cluster-"))
         self._lws = lws
+        self._definitions = definitions
         self._address = address
         self._hpa_sync_seconds = hpa_sync_seconds
         self._extra_flags = extra_flags or {}
@@ -126,9 +130,7 @@ class ControlPlane:
     def install_lws(self) -> None:
         """Installs LeaderWorkerSet: its CRD, its manager, then its webhooks. Returns when it is served."""
         self.install_definition(lws.crd(self._site).read_text())
-        self._add(lws.lws_manager(self._site))
-        self.start_program("lws-manager")
-        self.apply(*lws.webhooks(self._site))
+        self._start_lws()
 
     def kubectl(self, *arguments: str, input: str | None = None) -> str:
         """kubectl's output. An error is an exception with kubectl's own words."""
@@ -175,15 +177,26 @@ class ControlPlane:
         for program in (kubernetes.etcd(self._site), kubernetes.api_server(self._site)):
             self._add(program)
             self.start_program(program.name)
+        for definition in self._first_definitions():
+            self.install_definition(definition)
         self._add(kubernetes.controller_manager(self._site, self._hpa_sync_seconds))
         self._add(kubernetes.scheduler(self._site))
-        self.install_definition(kwok.stage_crd(self._site).read_text())
         self.kubectl("apply", "--server-side", *(f"--filename={path}" for path in kwok.stages(self._site)))
         self._add(kwok.kwok(self._site))
         if self._lws:
-            self.install_lws()
+            self._start_lws()
         for program in self.programs.values():
             program.wait_ready(READY_SECONDS)
+
+    def _first_definitions(self) -> list[str]:
+        """Those that the garbage collector, which starts with the controller manager, must know."""
+        ours = [kwok.stage_crd(self._site), *([lws.crd(self._site)] if self._lws else [])]
+        return [*(path.read_text() for path in ours), *self._definitions]
+
+    def _start_lws(self) -> None:
+        self._add(lws.lws_manager(self._site))
+        self.start_program("lws-manager")
+        self.apply(*lws.webhooks(self._site))
 
     def _add(self, program: Program) -> None:
         """Launches a program without waiting: those that do not need each other start at the same time."""

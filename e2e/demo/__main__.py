@@ -12,6 +12,7 @@ import asyncio
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from e2e.demo.story import NotAsPromised, tell
 
 # What a person can do something about; its message says what, so a traceback would only hide it.
 PROBLEMS = (BuildFailed, StartFailed, KubectlFailed, Timeout, NotAsPromised, background.NotPossible)
+STARTING = "Starting the control plane and the operator ..."
 INTRODUCTION = """\
 Bowsprit on a Kubernetes control plane that runs on this machine: etcd, API server, controller manager,
 scheduler, LeaderWorkerSet and the operator are real. The three nodes with four A100-80GB each are not: KWOK
@@ -74,14 +76,20 @@ def _play(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _passing(screen: Screen) -> Iterator[Path]:
-    """A cluster that goes with this process, however it ends."""
-    cluster = OperatedCluster()
-    with screen.busy("Starting the control plane and the operator ..."):
-        cluster.start()
+    """A cluster that goes with this process, however it ends. After a failure its logs stay."""
+    directory = Path(tempfile.mkdtemp(prefix="bowsprit-demo-"))
+    cluster = OperatedCluster(directory)
     try:
-        yield cluster.kubeconfig
-    finally:
-        cluster.stop()
+        with screen.busy(STARTING):
+            cluster.start()
+        try:
+            yield cluster.kubeconfig
+        finally:
+            cluster.stop()
+    except KeyboardInterrupt:
+        shutil.rmtree(directory)
+        raise
+    shutil.rmtree(directory)
 
 
 @contextmanager
@@ -92,7 +100,7 @@ def _kept(directory: Path, screen: Screen) -> Iterator[Path]:
             f"A demo cluster runs in {directory} already. Stop it with: make demo-stop"
         )
     shutil.rmtree(directory, ignore_errors=True)
-    with screen.busy("Starting the control plane and the operator ..."):
+    with screen.busy(STARTING):
         kubeconfig = background.up(directory, "e2e.demo")
     try:
         yield kubeconfig

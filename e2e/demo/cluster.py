@@ -27,6 +27,9 @@ OPERATOR = "bowsprit"
 class OperatedCluster(ControlPlane):
     """A control plane with nodes, the CRD and a running operator."""
 
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, definitions=[crd_yaml()])
+
     def start(self) -> Self:
         super().start()
         try:
@@ -37,8 +40,6 @@ class OperatedCluster(ControlPlane):
         return self
 
     def _operate(self) -> None:
-        self.kubectl("apply", "-f", "-", input=crd_yaml())
-        self.kubectl("wait", "--for=condition=Established", "crd/modeldeployments.bowsprit.dev")
         create_nodes(self.kubeconfig, inventory_nodes())
         self._add(_operator(self._site))
         self.start_program(OPERATOR)
