@@ -7,7 +7,7 @@ that planning needs and turns changes into keys on the work queue; it decides no
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -41,6 +41,8 @@ class Book:
             resource: Cache(partial(project, resource), self._child_changed) for resource in CHILDREN
         }
         self.config_maps: Cache[str] = Cache(_resource_version, self._config_map_changed)
+        self.pod_seen: Callable[[PodView], None] = lambda pod: None
+        """Called with every version of a pod of ours."""
         self._pods_of: dict[ModelKey, dict[ObjectKey, PodView]] = defaultdict(dict)
         self._children_of: dict[ModelKey, dict[tuple[str, str], Child]] = defaultdict(dict)
         self._users_of: dict[ObjectKey, set[ModelKey]] = defaultdict(set)
@@ -117,6 +119,7 @@ class Book:
             self._pods_of[model].pop(key, None)
         if after is not None and (model := _model_of(after)) != FLEET:
             self._pods_of[model][key] = after
+            self.pod_seen(after)
         self._add_all(_model_of(pod) for pod in (before, after) if pod is not None)
 
     def _child_changed(self, key: ObjectKey, before: Child | None, after: Child | None) -> None:

@@ -84,8 +84,8 @@ def stragglers_of(
     grouped = {pod.uid for group in groups for pod in group.pods}
     left: dict[tuple[str, str], list[PodView]] = defaultdict(list)
     for pod in pods:
-        if pod.uid not in grouped and holds_gpus(pod) and _membership(pod)[0] not in adrift:
-            left[_membership(pod)].append(pod)
+        if pod.uid not in grouped and holds_gpus(pod) and membership(pod)[0] not in adrift:
+            left[membership(pod)].append(pod)
     return tuple(tuple(sorted(left[key], key=_rank)) for key in sorted(left))
 
 
@@ -100,14 +100,14 @@ def groups_of(
     by_name = {workload.name: workload for workload in workloads if workload.layout is not None}
     members: dict[tuple[str, str], list[PodView]] = defaultdict(list)
     for pod in pods:
-        name, index = _membership(pod)
+        name, index = membership(pod)
         if name in by_name:
             members[name, index].append(pod)
     found = [_group(by_name[name], index, group, is_broken) for (name, index), group in members.items()]
     return tuple(sorted(found, key=lambda group: group.order))
 
 
-def _membership(pod: PodView) -> tuple[str, str]:
+def membership(pod: PodView) -> tuple[str, str]:
     """Names of the pod's workload and of its group in it."""
     lws = pod.labels.get(LWS_NAME)
     if lws:

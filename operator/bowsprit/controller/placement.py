@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bowsprit.controller.groups import placed
+from bowsprit.controller.groups import Group, State, membership, placed
 from bowsprit.inventory.pods import PodView
+from bowsprit.status.observed import PodFailure
 
 REST_START_S = 15.0
 REST_MAX_S = 300.0
@@ -19,6 +20,10 @@ FORGIVEN_S = 600.0
 """A node that has not failed for so long after its rest starts again with a short one."""
 UNSCHEDULABLE_S = 5.0
 """How long the scheduler's "no" to a pinned pod may stand: it retries by itself when a pod has just left."""
+
+
+GroupId = tuple[str, str, str]
+"""Namespace, workload, and group in it."""
 
 
 @dataclass(slots=True)
@@ -34,6 +39,10 @@ class Failures:
     """Node -> (failures in a row, when it may be used again). Pods that run well there prove nothing: they
     have other GPUs."""
 
+    failed: dict[GroupId, PodFailure] = field(default_factory=dict)
+    """Group -> how its last placement failed, until it stands again. Its pods may be replaced sooner than
+    anybody looks at them."""
+
     def observe(self, pods: Iterable[PodView], now: float) -> None:
         """Counts failures and runs the clocks for some pods."""
         for pod in pods:
@@ -48,11 +57,30 @@ class Failures:
 
     def forget_all_but(self, pods: Iterable[PodView]) -> None:
         """Drops what is known of pods that no longer exist."""
-        known = self.judged | self.unbound_since.keys()
-        if known:
-            gone = known - {pod.uid for pod in pods if pod.uid in known}
-            self.judged -= gone
-            self.unbound_since = {uid: at for uid, at in self.unbound_since.items() if uid not in gone}
+        if not (self.judged or self.unbound_since or self.failed):
+            return
+        uids, groups = set(), set()
+        for pod in pods:
+            uids.add(pod.uid)
+            groups.add(_group_of(pod))
+        self.judged &= uids
+        self.unbound_since = {uid: at for uid, at in self.unbound_since.items() if uid in uids}
+        self.failed = {group: failure for group, failure in self.failed.items() if group in groups}
+
+    def settle(self, groups: Iterable[Group]) -> None:
+        """Forgets the failures of groups that stand."""
+        for group in groups:
+            if group.state is State.STANDING and all(pod.bound for pod in group.pods):
+                self.failed.pop(_group_of(group.pods[0]), None)
+
+    def of(self, group: Group) -> PodFailure | None:
+        """How the group's last placement failed."""
+        return self.failed.get(_group_of(group.pods[0]))
+
+    def overdue(self, pod: PodView, now: float) -> bool:
+        """Its time to bind is over, and nobody has judged it yet."""
+        since = self.unbound_since.get(pod.uid)
+        return since is not None and pod.uid not in self.judged and now - since >= self._patience(pod)
 
     def unbound(self, pod: PodView) -> bool:
         """It had its time to bind and did not."""
@@ -75,6 +103,12 @@ class Failures:
         refused = pod.reason == "Unschedulable"
         return min(UNSCHEDULABLE_S, self.bind_timeout_s) if refused else self.bind_timeout_s
 
+    def _told(self, pod: PodView) -> PodFailure:
+        if pod.phase == "Failed" or pod.reason == "Unschedulable":
+            return PodFailure(pod.reason, pod.message, binding=True)
+        message = f"not bound to {pod.node} within {self.bind_timeout_s:g} s; is the scheduler running?"
+        return PodFailure("NotBound", message, binding=True)
+
     def _bound(self, pod: PodView) -> None:
         self.unbound_since.pop(pod.uid, None)
         self.judged.discard(pod.uid)
@@ -83,7 +117,12 @@ class Failures:
         if pod.uid in self.judged:
             return
         self.judged.add(pod.uid)
+        self.failed[_group_of(pod)] = self._told(pod)
         count, until = self.resting.get(pod.node, (0, now))
         if now - until > FORGIVEN_S:
             count = 0
         self.resting[pod.node] = (count + 1, now + min(REST_START_S * 2.0**count, REST_MAX_S))
+
+
+def _group_of(pod: PodView) -> GroupId:
+    return (pod.namespace, *membership(pod))

@@ -8,6 +8,7 @@ remembered as promised until the pods have taken it up, so that no later pass gi
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -50,6 +51,8 @@ class _Model:
     writer: asyncio.Task[None] | None = None
     again: bool = False
     """Something changed while the writer was busy."""
+    held_back: bool = False
+    """Its pods are there, and the GPUs that they are to have are not free yet."""
 
 
 @dataclass(slots=True)
@@ -71,6 +74,7 @@ class Reconciler:
         self._writer = writer
         self._metrics = metrics
         self._failures = Failures(settings.bind_timeout_s)
+        book.pod_seen = self._pod_seen
         self._slots = asyncio.Semaphore(settings.writers)
         self._models: dict[ModelKey, _Model] = {}
         self._writing: set[asyncio.Task[None]] = set()
@@ -93,7 +97,7 @@ class Reconciler:
         await asyncio.gather(*self._writing, return_exceptions=True)
 
     async def _pass(self, keys: set[ModelKey]) -> None:
-        alive = await self._read((keys - {FLEET}) | self._unsettled())
+        alive = await self._read((keys - {FLEET}) | self._due_again())
         # From here to the planner nothing waits: frames, fleet and pins are of one instant.
         now = asyncio.get_running_loop().time()
         self._failures.observe((pod for key in alive for pod in self._book.pods_of(key)), now)
@@ -119,14 +123,19 @@ class Reconciler:
                 free[pin.node] -= pin.gpus
         return free
 
-    def _unsettled(self) -> set[ModelKey]:
-        """Models with replicas that are promised and not all bound yet: every pass looks at them."""
-        return {
-            key
-            for key, model in self._models.items()
-            if model.frame.replicas.promised
-            or any(placed(pod) and not pod.bound for group in model.frame.groups for pod in group.pods)
-        }
+    def _due_again(self) -> set[ModelKey]:
+        """Models to look at though nothing of theirs has changed: a clock ran out, or they wait for GPUs that
+        are not free yet."""
+        now = asyncio.get_running_loop().time()
+        late = {key for key, pods in self._unbound() if any(self._failures.overdue(pod, now) for pod in pods)}
+        return late | {key for key, model in self._models.items() if model.held_back}
+
+    def _unbound(self) -> Iterator[tuple[ModelKey, list[PodView]]]:
+        """Pods that have their node and are not bound to it yet, by model."""
+        for key in self._models:
+            pods = [pod for pod in self._book.pods_of(key) if placed(pod) and not pod.bound]
+            if pods:
+                yield key, pods
 
     async def _read(self, keys: set[ModelKey]) -> dict[ModelKey, tuple[Declared, Facts | None]]:
         """The models that changed, with their facts; those that are gone are forgotten and swept up.
@@ -167,6 +176,10 @@ class Reconciler:
         self._facts.forget(key)
         self._metrics.forget(key)
 
+    def _pod_seen(self, pod: PodView) -> None:
+        """At once and not in the next pass: by then a pod that failed may be replaced and gone."""
+        self._failures.observe([pod], asyncio.get_running_loop().time())
+
     def _look(self, declared: Declared, facts: Facts | None) -> None:
         try:
             self._refresh(declared, facts)
@@ -187,6 +200,7 @@ class Reconciler:
             recorded=recorded(declared, decided),
             is_broken=self._is_broken,
         )
+        self._failures.settle(frame.groups)
         wish = wish_from(frame)
         if known is not None and same:
             known.frame, known.wish = frame, wish
@@ -234,6 +248,7 @@ class Reconciler:
             return
         lost = {node for node in model.frame.nodes if self._is_lost(node)}
         steps = steps_of(model.frame, plan, work.free, lost)
+        model.held_back = steps.held_back
         self._pins |= {pin.pod.uid: pin for pin in steps.pins}
         model.writer = asyncio.create_task(self._write(key, model, steps))
         self._writing.add(model.writer)
@@ -281,7 +296,7 @@ class Reconciler:
             faults=frame.declared.faults,
             facts=frame.facts,
             plan=model.plan,
-            units=units_of(frame, self._is_lost),
+            units=units_of(frame, self._is_lost, self._failures.of),
             target=frame.target.hash if frame.target else None,
             serving=frame.serving,
             lws_installed=self._book.lws_installed,
@@ -290,7 +305,7 @@ class Reconciler:
 
     def _wake(self, now: float) -> None:
         """Comes back by itself when a clock runs out."""
-        pods = (pod for key in self._unsettled() for pod in self._book.pods_of(key))
+        pods = (pod for _, unbound in self._unbound() for pod in unbound)
         pause = self._failures.next_wake(pods, now)
         if pause is not None:
             self._queue.add_after(FLEET, pause + 0.1)

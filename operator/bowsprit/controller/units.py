@@ -13,12 +13,17 @@ from bowsprit.render.labels import REVISION
 from bowsprit.status.observed import PodFailure, Unit
 
 
-def units_of(frame: Frame, is_lost: Callable[[str], bool]) -> tuple[Unit, ...]:
+def units_of(
+    frame: Frame, is_lost: Callable[[str], bool], refused: Callable[[Group], PodFailure | None]
+) -> tuple[Unit, ...]:
     """One Unit per group, and per replica whose workload is gone.
 
-    `is_lost` says of a node that it is gone or not Ready.
+    `is_lost` says of a node that it is gone or not Ready; `refused`, how a group's last placement failed.
     """
-    units = [_unit(group, plan, leaving, is_lost) for group, plan, leaving in _pairs(frame)]
+    units = [
+        _unit(group, plan, leaving, is_lost, _failure(group) or refused(group))
+        for group, plan, leaving in _pairs(frame)
+    ]
     return (*units, *(_straggler(pods) for pods in frame.stragglers))
 
 
@@ -42,7 +47,13 @@ def _straggler(pods: Sequence[PodView]) -> Unit:
     return Unit(remains(pods), revision, pods=len(pods), pinned=len(pods), leaving=True)
 
 
-def _unit(group: Group, plan: ReplicaPlan, leaving: bool, is_lost: Callable[[str], bool]) -> Unit:
+def _unit(
+    group: Group,
+    plan: ReplicaPlan,
+    leaving: bool,
+    is_lost: Callable[[str], bool],
+    failure: PodFailure | None,
+) -> Unit:
     alive = [pod for pod in group.pods if not pod.finished and not pod.terminating]
     failed = [pod for pod in group.pods if pod.phase == "Failed"]
     return Unit(
@@ -53,7 +64,7 @@ def _unit(group: Group, plan: ReplicaPlan, leaving: bool, is_lost: Callable[[str
         bound=sum(1 for pod in alive if pod.bound),
         ready=sum(1 for pod in alive if pod.ready),
         failed=len(failed),
-        failure=_failure(group),
+        failure=failure,
         lost_nodes=tuple(sorted({node for node in group.nodes if is_lost(node)})),
         leaving=leaving,
     )
@@ -63,6 +74,4 @@ def _failure(group: Group) -> PodFailure | None:
     for pod in group.pods:
         if pod.phase == "Failed":
             return PodFailure(pod.reason or "Failed", pod.message, binding=bool(pod.reason))
-        if placed(pod) and not pod.bound and pod.reason == "Unschedulable":
-            return PodFailure(pod.reason, pod.message, binding=True)
     return None
