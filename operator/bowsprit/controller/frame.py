@@ -85,17 +85,21 @@ class Frame:
 
     @property
     def serving(self) -> str | None:
-        """The revision that requests go to: the one with most ready replicas, the newer one when equal.
+        """The revision that requests go to."""
+        return serving_revision(self.declared, self.groups, self.target)
 
-        While none is ready, it stays what it was.
-        """
-        target = self.target.hash if self.target else None
-        ready = Counter(group.workload.revision for group in self.groups if group.ready)
-        if ready:
-            return max(ready, key=lambda revision: (ready[revision], revision == target, revision))
-        before = (self.declared.status.get("revisions") or {}).get("serving")
-        still_there = any(group.workload.revision == before for group in self.groups)
-        return before if still_there else target
+
+def serving_revision(declared: Declared, groups: Iterable[Group], target: Revision | None) -> str | None:
+    """The revision with most ready replicas, the newer one when equal. While none is ready, it stays what it
+    was."""
+    wanted = target.hash if target else None
+    every = tuple(groups)
+    ready = Counter(group.workload.revision for group in every if group.ready)
+    if ready:
+        return max(ready, key=lambda revision: (ready[revision], revision == wanted, revision))
+    before = (declared.status.get("revisions") or {}).get("serving")
+    still_there = any(group.workload.revision == before for group in every)
+    return before if still_there else wanted
 
 
 def declared_of(obj: Mapping[str, Any]) -> Declared:
@@ -140,13 +144,14 @@ def frame_of(
     workloads = [child for child in own if child.kind in WORKLOADS]
     groups = groups_of(workloads, members, is_broken)
     target = _target(declared, facts, own)
+    serving = serving_revision(declared, groups, target)
     return Frame(
         declared=declared,
         facts=facts,
         children=own,
         strays=strays,
         groups=groups,
-        replicas=match(groups, recorded, target.hash if target else None),
+        replicas=match(groups, recorded, target.hash if target else None, serving),
         target=target,
         stragglers=stragglers_of(members, groups, {child.name for child in found if not child.owner}),
     )

@@ -19,7 +19,6 @@ from bowsprit.cluster.resources import (
     DEPLOYMENTS,
     LEADER_WORKER_SETS,
     MODEL_DEPLOYMENTS,
-    NODES,
     Resource,
 )
 from bowsprit.controller.book import Book
@@ -37,7 +36,6 @@ def registry_for(
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry, id="login")(_login_handler(login))
     _feed(registry, MODEL_DEPLOYMENTS, book.models)
-    _feed(registry, NODES, book.nodes)
     _feed(registry, DEPLOYMENTS, book.children[DEPLOYMENTS])
     _feed(registry, LEADER_WORKER_SETS, book.children[LEADER_WORKER_SETS])
 
@@ -82,6 +80,7 @@ def settings_for() -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.persistence.finalizer = f"{v1alpha1.GROUP}/unused"
+    settings.persistence.diffbase_storage = _NoDiffs()
     settings.watching.server_timeout = 300
     settings.watching.connect_timeout = 30
     settings.networking.request_timeout = 30
@@ -89,6 +88,19 @@ def settings_for() -> kopf.OperatorSettings:
     for resource in (DEPLOYMENTS, LEADER_WORKER_SETS):
         settings.watching.label_selectors[resource.group, resource.version, resource.plural] = OURS
     return settings
+
+
+class _NoDiffs(kopf.DiffBaseStorage):
+    """Event handlers never look at differences, and copying each object to find them is most of kopf's work."""
+
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        return kopf.BodyEssence({})
+
+    def fetch(self, **_: Any) -> None:
+        return None
+
+    def store(self, **_: Any) -> None:
+        return None
 
 
 class _Patience:

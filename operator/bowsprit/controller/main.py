@@ -198,6 +198,7 @@ class Operator:
         children = book.children
         return _Feeds(
             watched=[
+                ListWatch(client, NODES, book.nodes),
                 ListWatch(client, PODS, book.pods),
                 ListWatch(client, CONFIG_MAPS, book.config_maps, form=METADATA_ONLY),
                 ListWatch(client, CONTROLLER_REVISIONS, children[CONTROLLER_REVISIONS], selector=ours),
@@ -205,7 +206,6 @@ class Operator:
             ],
             listed=[
                 ListWatch(client, MODEL_DEPLOYMENTS, book.models),
-                ListWatch(client, NODES, book.nodes),
                 ListWatch(client, DEPLOYMENTS, children[DEPLOYMENTS], selector=ours),
             ],
             lws=ListWatch(client, LEADER_WORKER_SETS, children[LEADER_WORKER_SETS], selector=ours),

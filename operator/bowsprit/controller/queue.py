@@ -25,6 +25,8 @@ class WorkQueue(Generic[Key]):
         self._settle_s = settle_s
         self._due: set[Key] = set()
         self._later: list[tuple[float, int, Key]] = []
+        self._soonest: dict[Key, float] = {}
+        """When each delayed key comes next."""
         self._serial = 0
         self._failures: dict[Key, int] = {}
         self._arrived = asyncio.Event()
@@ -42,9 +44,13 @@ class WorkQueue(Generic[Key]):
         self._arrived.set()
 
     def add_after(self, key: Key, delay_s: float) -> None:
-        """Adds the key when `delay_s` have passed; an earlier `add` does not cancel it."""
+        """Adds the key when `delay_s` have passed, unless it comes sooner anyway; `add` does not cancel it."""
+        due = asyncio.get_running_loop().time() + delay_s
+        if self._soonest.get(key, due + 1) <= due:
+            return
+        self._soonest[key] = due
         self._serial += 1
-        heapq.heappush(self._later, (asyncio.get_running_loop().time() + delay_s, self._serial, key))
+        heapq.heappush(self._later, (due, self._serial, key))
         self._arrived.set()
 
     def retry(self, key: Key) -> float:
@@ -78,7 +84,10 @@ class WorkQueue(Generic[Key]):
     def _promote(self) -> None:
         now = asyncio.get_running_loop().time()
         while self._later and self._later[0][0] <= now:
-            self._due.add(heapq.heappop(self._later)[2])
+            due, _, key = heapq.heappop(self._later)
+            if self._soonest.get(key) == due:
+                del self._soonest[key]
+            self._due.add(key)
 
     async def _wait(self) -> None:
         pause = None

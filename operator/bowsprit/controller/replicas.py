@@ -24,9 +24,9 @@ class Replicas:
     standing: tuple[tuple[Group, ReplicaPlan], ...] = ()
     """Target revision."""
     outgoing: tuple[tuple[Group, ReplicaPlan], ...] = ()
-    """Older revisions."""
+    """Older revisions that serve, or did last; those most worth keeping first."""
     leaving: tuple[tuple[Group, ReplicaPlan], ...] = ()
-    """Any revision: pods being deleted, or about to be because the group is broken."""
+    """Any revision: pods being deleted, or about to be because the group is broken or obsolete."""
     partial: tuple[tuple[Group, ReplicaPlan], ...] = ()
     """Groups that have taken up a promise with some of their pods only."""
     lost: tuple[Group, ...] = ()
@@ -37,22 +37,28 @@ class Replicas:
     """Groups without nodes."""
 
 
-def match(groups: Sequence[Group], recorded: Iterable[RecordedReplica], target: str | None) -> Replicas:
-    """Sorts groups and promises. `target` is the revision that the spec asks for."""
+def match(
+    groups: Sequence[Group], recorded: Iterable[RecordedReplica], target: str | None, serving: str | None
+) -> Replicas:
+    """Sorts groups and promises. `target` is the revision that the spec asks for, `serving` the one that
+    requests go to. Every replica has an index of its own, whatever its revision."""
     owed = _distinct(recorded)
-    used = {entry.replica.index for entry in owed if entry.revision == target}
+    obsolete = _obsolete(groups, target, serving)
+    used = {entry.replica.index for entry in owed}
     taken = {id(group): _take_exact(group, owed) for group in groups if group.state is State.STANDING}
     begun: set[int] = set()
     """Indexes of promises that some group has taken up in part: another one needs a promise of its own."""
-    standing, outgoing, leaving, partial, lost, waiting = [], [], [], [], [], []
+    standing: list[tuple[Group, ReplicaPlan]] = []
+    outgoing: list[tuple[Group, ReplicaPlan]] = []
+    leaving: list[tuple[Group, ReplicaPlan]] = []
+    partial, lost, waiting = [], [], []
     for group in groups:
         match group.state:
-            case State.STANDING if group.workload.revision == target:
+            case State.STANDING:
                 plan = taken[id(group)] or _unrecorded(group, owed, _free_index(used))
                 used.add(plan.index)
-                standing.append((group, plan))
-            case State.STANDING:
-                outgoing.append((group, taken[id(group)] or _unrecorded(group, owed, 0)))
+                kind = standing if group.workload.revision == target else outgoing
+                (leaving if group.workload.revision in obsolete else kind).append((group, plan))
             case State.PARTIAL:
                 promise = _containing(group, owed, begun) if group.workload.revision == target else None
                 if promise is None:
@@ -66,13 +72,38 @@ def match(groups: Sequence[Group], recorded: Iterable[RecordedReplica], target: 
                 leaving.append((group, _unrecorded(group, owed, 0)))
     return Replicas(
         standing=_in_group_order(standing),
-        outgoing=tuple(outgoing),
+        outgoing=_by_worth(_in_group_order(outgoing), serving),
         leaving=tuple(leaving),
         partial=tuple(partial),
         lost=tuple(lost),
         promised=tuple(entry.replica for entry in owed if entry.revision == target),
         waiting=tuple(waiting),
     )
+
+
+def _obsolete(groups: Iterable[Group], target: str | None, serving: str | None) -> set[str]:
+    """Revisions that were asked for and never served: another edit came first."""
+    if target is None:
+        return set()
+    ready = {group.workload.revision for group in groups if group.ready}
+    return {group.workload.revision for group in groups} - ready - {target, serving}
+
+
+def _by_worth(
+    pairs: Sequence[tuple[Group, ReplicaPlan]], serving: str | None
+) -> tuple[tuple[Group, ReplicaPlan], ...]:
+    """Old replicas that are ready first, then those that requests go to.
+
+    Groups of one LeaderWorkerSet are as good as the best of them: it gives up the last group in any case.
+    """
+    sets = {group.workload.name for group, _ in pairs if group.ready and group.layout.pods > 1}
+
+    def worth(pair: tuple[Group, ReplicaPlan]) -> tuple[bool, bool, int]:
+        group, plan = pair
+        ready = group.ready or group.workload.name in sets
+        return not ready, group.workload.revision != serving, plan.index
+
+    return tuple(sorted(pairs, key=worth))
 
 
 def holding(group: Group) -> ReplicaPlan:

@@ -50,6 +50,8 @@ class Steps:
     """Pods of a Deployment that scaling down is to take first."""
     deletions: tuple[Deletion, ...] = ()
     pins: tuple[Pin, ...] = ()
+    held_back: bool = False
+    """A replica has all its pods, and its GPUs are not free yet."""
 
 
 def steps_of(
@@ -68,19 +70,21 @@ def steps_of(
     taken = {(child.kind, child.name) for child in frame.strays}
     manifests = tuple(
         manifest
-        for manifest in _manifests(frame, _workloads(frame, plan))
+        for manifest in _manifests(frame, workloads_wanted(frame, plan))
         if (manifest["kind"], manifest["metadata"]["name"]) not in taken
     )
     applied = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests}
+    pins, held_back = _pins(frame, plan, free)
     return Steps(
         manifests=manifests,
         demotions=tuple(_demotions(frame, plan)),
         deletions=evictions + tuple(_prune(frame, applied)),
-        pins=tuple(_pins(frame, plan, free)),
+        pins=pins,
+        held_back=held_back,
     )
 
 
-def _workloads(frame: Frame, plan: ModelPlan) -> Counter[tuple[str, Layout]]:
+def workloads_wanted(frame: Frame, plan: ModelPlan) -> Counter[tuple[str, Layout]]:
     """Replicas wanted of each workload."""
     wanted: Counter[tuple[str, Layout]] = Counter()
     if frame.target is not None:
@@ -94,8 +98,8 @@ def _workloads(frame: Frame, plan: ModelPlan) -> Counter[tuple[str, Layout]]:
     return wanted
 
 
-def _identity(replica: ReplicaPlan) -> tuple[Layout, tuple[str, ...]]:
-    return replica.layout, tuple(sorted(pod.node for pod in replica.pods))
+def _identity(replica: ReplicaPlan) -> tuple[int, Layout, tuple[str, ...]]:
+    return replica.index, replica.layout, tuple(sorted(pod.node for pod in replica.pods))
 
 
 def _manifests(frame: Frame, wanted: Mapping[tuple[str, Layout], int]) -> Iterator[dict[str, Any]]:
@@ -155,8 +159,27 @@ def _old_revisions(frame: Frame) -> Iterator[Deletion]:
         yield Deletion(child.kind, child.name, child.uid)
 
 
-def _pins(frame: Frame, plan: ModelPlan, free: MutableMapping[str, int]) -> Iterator[Pin]:
-    """Pods that can have their node now: whole groups, or the rest of one, and only on GPUs that are free."""
+def _pins(frame: Frame, plan: ModelPlan, free: MutableMapping[str, int]) -> tuple[tuple[Pin, ...], bool]:
+    """Pods that can have their node now: whole groups, or the rest of one, and only on GPUs that are free.
+
+    The second answer says whether some could not, for want of free GPUs.
+    """
+    ready: list[Pin] = []
+    held_back = False
+    for group, replica in _without_node(frame, plan):
+        pins = list(_assign(group, replica))
+        needs = Counter(pin.node for pin in pins)
+        if all(free.get(node, 0) >= pods * replica.layout.gpus_per_pod for node, pods in needs.items()):
+            for node, pods in needs.items():
+                free[node] -= pods * replica.layout.gpus_per_pod
+            ready += pins
+        else:
+            held_back = True
+    return tuple(ready), held_back
+
+
+def _without_node(frame: Frame, plan: ModelPlan) -> Iterator[tuple[Group, ReplicaPlan]]:
+    """Groups with all their pods, some of which have no node yet, and the replicas that they become."""
     if frame.target is None:
         return
     begun = {replica: group for group, replica in frame.replicas.partial}
@@ -171,14 +194,8 @@ def _pins(frame: Frame, plan: ModelPlan, free: MutableMapping[str, int]) -> Iter
             standing[_identity(replica)] -= 1
             continue
         group = begun.get(replica) or _take(waiting, replica.layout)
-        if group is None or not group.complete:
-            continue
-        pins = list(_assign(group, replica))
-        needs = Counter(pin.node for pin in pins)
-        if all(free.get(node, 0) >= pods * replica.layout.gpus_per_pod for node, pods in needs.items()):
-            for node, pods in needs.items():
-                free[node] -= pods * replica.layout.gpus_per_pod
-            yield from pins
+        if group is not None and group.complete:
+            yield group, replica
 
 
 def _take(waiting: list[Group], layout: Layout) -> Group | None:

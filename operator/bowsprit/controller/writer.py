@@ -57,6 +57,14 @@ class Writer:
     async def write(self, frame: Frame, status: Mapping[str, Any], steps: Steps) -> tuple[ApplyError, ...]:
         """Carries out all steps; returns what the API server refused. ClusterError: try again."""
         await self._status(frame, status)
+        try:
+            return await self._carry_out(frame, steps)
+        finally:
+            # Last: nobody waits for them.
+            for note in events_between(frame.declared.status, status):
+                await self._event(frame, note)
+
+    async def _carry_out(self, frame: Frame, steps: Steps) -> tuple[ApplyError, ...]:
         refused = []
         # Before the workload is scaled down: its ReplicaSet must know by then which pods to take.
         for pod in steps.demotions:
@@ -110,8 +118,6 @@ class Writer:
             "status",
         )
         self._book.models.upsert(answer)
-        for note in events_between(before, status):
-            await self._event(frame, note)
 
     async def _apply(self, frame: Frame, manifest: Mapping[str, Any]) -> None:
         resource = resource_of(manifest)
@@ -150,9 +156,8 @@ class Writer:
         pod = await self._client.get(PODS, pin.pod.namespace, pin.pod.name)
         patch = pin_patch(pod, pin.node)
         if pod["metadata"]["uid"] == pin.pod.uid and patch:
-            self._book.pods.upsert(
-                await self._client.json_patch(PODS, pin.pod.namespace, pin.pod.name, patch)
-            )
+            pod = await self._client.json_patch(PODS, pin.pod.namespace, pin.pod.name, patch)
+        self._book.pods.upsert(pod)
 
     async def _event(self, frame: Frame, note: EventNote) -> None:
         """Events are for people: a lost one is not worth a retry."""

@@ -44,8 +44,8 @@ class Holdings:
         standing = sorted(wish.standing, key=by_index)
         self.kept: list[ReplicaPlan] = standing[: wish.replicas]
         self.retire: list[ReplicaPlan] = standing[wish.replicas :]
-        self.outgoing: list[ReplicaPlan] = sorted(wish.outgoing, key=by_index)
-        """Old replicas that go on serving."""
+        self.outgoing: list[ReplicaPlan] = list(wish.outgoing)
+        """Old replicas that go on serving, those most worth keeping first."""
         self.coming: dict[str, int] = gpus_by_node(wish.leaving)
         """GPUs by node that come back to this model and are not planned for yet."""
         self.options: Options | None = None

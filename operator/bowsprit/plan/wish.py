@@ -49,6 +49,8 @@ class Demand:
     eager: bool = False
     """No CUDA graphs."""
     expert_parallel: bool = False
+    beyond_max_model_len: bool = False
+    """The user's word that the model may be asked for more than its config says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class Wish:
     promised: tuple[ReplicaPlan, ...] = ()
     """Replicas decided in an earlier pass whose pods are not pinned yet: not yet off Fleet.free."""
     outgoing: tuple[ReplicaPlan, ...] = ()
-    """Replicas of older revisions that still stand (off Fleet.free)."""
+    """Replicas of older revisions that still stand (off Fleet.free), those most worth keeping first."""
     leaving: tuple[ReplicaPlan, ...] = ()
     """Replicas of any revision on their way out: still off Fleet.free, free without further action."""
     ready: int = 0

@@ -12,7 +12,7 @@ from bowsprit.controller.placement import (
     Failures,
 )
 from bowsprit.inventory.pods import PodView
-from tests.unit.controller.objects import pinned, pod
+from tests.unit.controller.objects import THREE, groups, pinned, pod, rank, ranks, workload
 
 BIND_S = 30.0
 REFUSED = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "ready": False}
@@ -118,6 +118,55 @@ def test_nothing_is_remembered_of_pods_that_are_gone(failures: Failures) -> None
     assert failures.judged == set()
     assert set(failures.unbound_since) == {"uid-waits"}
     assert failures.at_rest(1) == {"n1"}
+
+
+LWS = workload("lws", THREE)
+TOLD = {
+    "in the kubelet's words": (
+        pod("lws-0", "n1", message="no GPU", **REFUSED),
+        ("UnexpectedAdmissionError", "no GPU"),
+    ),
+    "in the scheduler's words": (
+        pinned("lws-0", "n1", reason="Unschedulable", message="0/2 nodes are available"),
+        ("Unschedulable", "0/2 nodes are available"),
+    ),
+    "in our own words when the scheduler says nothing": (
+        pinned("lws-0", "n1"),
+        ("NotBound", "not bound to n1 within 30 s; is the scheduler running?"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("view", "words"), TOLD.values(), ids=TOLD)
+def test_a_failure_is_told(view: PodView, words: tuple[str, str], failures: Failures) -> None:
+    failed = rank(view, 0)
+    for now in (0, BIND_S):
+        failures.observe([failed], now)
+    (group,) = groups(LWS, [failed])
+    told = failures.of(group)
+    assert told is not None
+    assert (told.reason, told.message) == words
+    assert told.binding
+
+
+def test_a_failure_is_told_until_the_group_stands_again_though_the_pod_is_gone(failures: Failures) -> None:
+    failures.observe([rank(pod("lws-0-1", "n2", **REFUSED), 1)], 0)
+    for pods in (ranks("n1", "", ""), ranks("", "", ""), ranks("n1", "n2", "")):
+        failures.forget_all_but(pods)
+        found = groups(LWS, pods)
+        failures.settle(found)
+        assert failures.of(found[0]) is not None
+    (neighbour,) = groups(LWS, ranks("n1", "n2", "n3", group=1))
+    assert failures.of(neighbour) is None
+    again = groups(LWS, ranks("n1", "n4", "n3"))
+    failures.settle(again)
+    assert failures.of(again[0]) is None
+
+
+def test_the_failures_of_groups_without_pods_are_forgotten(failures: Failures) -> None:
+    failures.observe([rank(pod("lws-0-1", "n2", **REFUSED), 1)], 0)
+    failures.forget_all_but([])
+    assert failures.failed == {}
 
 
 def test_there_is_nothing_to_wake_for_when_no_clock_runs(failures: Failures) -> None:

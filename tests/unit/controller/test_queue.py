@@ -100,3 +100,16 @@ async def test_more_is_taken_without_waiting(queue: WorkQueue[str], looptime: lo
     assert queue.take_more() == {"b"}
     assert queue.take_more() == set()
     assert looptime == pytest.approx(11)
+
+
+async def test_a_delay_of_a_key_that_comes_sooner_anyway_adds_nothing(
+    queue: WorkQueue[str], looptime: looptime.LoopTimeProxy
+) -> None:
+    for delay in (10, 30, 20):
+        queue.add_after("a", delay)
+    assert queue.delayed == 1
+    assert await queue.take() == {"a"}
+    assert looptime == pytest.approx(10 + SETTLE_S)
+    queue.add_after("a", 5)
+    assert await queue.take() == {"a"}
+    assert looptime == pytest.approx(15 + 2 * SETTLE_S)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bowsprit.controller.children import Child
 from bowsprit.controller.replicas import Replicas, match
 from bowsprit.inventory.pods import PodView
 from bowsprit.status.replicas import RecordedReplica
@@ -32,9 +33,15 @@ LWS = workload("lws", THREE)
 OLD_LWS = workload("was", THREE, OLD)
 
 
-def matched(pods: Sequence[PodView], *recorded: RecordedReplica, target: str | None = NEW) -> Replicas:
-    found = groups([DEPLOYMENT, LWS, OLD_LWS], pods, lambda view: view.finished)
-    return match(found, recorded, target)
+def matched(
+    pods: Sequence[PodView],
+    *recorded: RecordedReplica,
+    target: str | None = NEW,
+    serving: str | None = OLD,
+    more: Sequence[Child] = (),
+) -> Replicas:
+    found = groups([DEPLOYMENT, LWS, OLD_LWS, *more], pods, lambda view: view.finished)
+    return match(found, recorded, target, serving)
 
 
 def single(suffix: str, node: str = "") -> PodView:
@@ -142,6 +149,61 @@ def test_groups_of_an_older_revision_are_outgoing() -> None:
     found = matched(ranks("n1", "n2", "n3", of="was"), promise(0, THREE, "n1", "n2", "n3", revision=OLD))
     assert len(found.outgoing) == 1
     assert found.standing == found.promised == ()
+
+
+STARTING = workload("passed", ONE, "in between")
+
+
+def test_a_revision_that_never_served_goes_when_another_edit_has_come() -> None:
+    attempt = pod("passed-7d9f-a", "n2", ready=False)
+    found = matched([attempt], more=[STARTING])
+    assert found.outgoing == ()
+    assert [group.workload.revision for group, _ in found.leaving] == ["in between"]
+
+
+def test_a_revision_of_which_something_is_ready_stays_until_the_new_one_serves() -> None:
+    pods = [pod("passed-7d9f-a", "n2"), pod("passed-7d9f-b", "n3", ready=False)]
+    assert len(matched(pods, more=[STARTING]).outgoing) == 2
+
+
+def test_what_served_last_stays_though_it_is_not_ready_now() -> None:
+    pods = [replace(view, ready=False) for view in ranks("n1", "n2", "n3", of="was")]
+    assert len(matched(pods).outgoing) == 1
+    assert matched(pods, serving=None).outgoing == ()
+
+
+def test_while_the_spec_cannot_be_read_nothing_is_obsolete() -> None:
+    attempt = pod("passed-7d9f-a", "n2", ready=False)
+    assert len(matched([attempt], target=None, more=[STARTING]).outgoing) == 1
+
+
+def test_old_replicas_that_are_ready_are_the_last_to_go() -> None:
+    pods = [
+        pod("passed-7d9f-a", "n1", ready=False),
+        pod("passed-7d9f-b", "n2"),
+        *ranks("n4", "n5", "n6", of="was"),
+    ]
+    recorded = [
+        promise(0, ONE, "n1", revision="in between"),
+        promise(1, ONE, "n2", revision="in between"),
+        promise(2, THREE, "n4", "n5", "n6", revision=OLD),
+    ]
+    found = matched(pods, *recorded, more=[STARTING])
+    assert [plan.index for _, plan in found.outgoing] == [2, 1, 0]
+
+
+def test_groups_of_an_old_set_go_from_the_last_whichever_is_ready() -> None:
+    unready = [replace(view, ready=False) for view in ranks("n1", "n2", "n3", of="was")]
+    found = matched([*unready, *ranks("n4", "n5", "n6", group=1, of="was")])
+    assert [group.index for group, _ in found.outgoing] == ["0", "1"]
+
+
+def test_every_replica_has_a_number_of_its_own_whatever_its_revision() -> None:
+    pods = [single("a", "n1"), *ranks("n4", "n5", "n6", of="was"), pod("passed-7d9f-a", "n2")]
+    found = matched(pods, promise(0, ONE, "n3"), more=[STARTING])
+    numbers = [plan.index for _, plan in (*found.standing, *found.outgoing)]
+    numbers += [plan.index for plan in found.promised]
+    assert sorted(numbers) == [0, 1, 2, 3]
 
 
 def test_of_a_group_that_is_leaving_only_what_it_holds_comes_back() -> None:

@@ -12,7 +12,7 @@ from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.controller.children import Child
 from bowsprit.controller.frame import Declared, Frame
 from bowsprit.controller.replicas import match
-from bowsprit.controller.steps import Steps, steps_of
+from bowsprit.controller.steps import Steps, steps_of, workloads_wanted
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import ModelPlan, ReplicaPlan
@@ -63,7 +63,7 @@ def frame(
         children=tuple(children),
         strays=tuple(strays),
         groups=found,
-        replicas=match(found, recorded, NEW),
+        replicas=match(found, recorded, NEW, OLD),
         target=TARGET,
     )
     return replace(whole, **changes)
@@ -223,6 +223,17 @@ def test_the_pods_of_a_retired_replica_are_those_that_scaling_down_takes() -> No
     recorded = [promise(0, ONE, "n1"), promise(1, ONE, "n2")]
     done = steps(frame(standing, *recorded), planned(replica(1, ONE, "n2"), retire=[replica(0, ONE, "n1")]))
     assert [view.name for view in done.demotions] == ["dep-7d9f-a"]
+
+
+def test_of_two_old_revisions_on_the_same_nodes_the_one_that_is_retired_goes() -> None:
+    """Same layout, same node: only the number tells them apart."""
+    passed = workload("passed", ONE, "in between")
+    ready = [pod("was-one-7d9f-a", "n1"), pod("passed-7d9f-a", "n1")]
+    recorded = [promise(0, ONE, "n1", revision=OLD), promise(1, ONE, "n1", revision="in between")]
+    seen = frame(ready, *recorded, children=[workload("was-one", ONE, OLD), passed])
+    for gone in (0, 1):
+        wanted = workloads_wanted(seen, planned(retire=[replica(gone, ONE, "n1")]))
+        assert wanted == {(("in between", OLD)[gone], ONE): 1}
 
 
 def test_steps_are_the_same_when_asked_again() -> None:
