@@ -134,7 +134,15 @@ class Arena:
 
     def nodes(self, count: int, gpus: int = 4, product: str = PCIE, **more: Any) -> list[str]:
         """Creates fake GPU nodes that only this test's models use; returns their names."""
-        names = [f"{self.namespace}-{len(self._nodes) + index}" for index in range(count)]
+        names = self.new_names(count)
+        self._create(names, gpus, product, more)
+        return names
+
+    def restore_node(self, name: str, gpus: int = 4, product: str = PCIE) -> None:
+        """A deleted node comes back under its name."""
+        self._create([name], gpus, product, {})
+
+    def _create(self, names: Sequence[str], gpus: int, product: str, more: Json) -> None:
         labels = {"arena": self.namespace, **more.pop("labels", {})}
         create_nodes(
             self.cluster.kubeconfig,
@@ -143,6 +151,10 @@ class Arena:
                 for name in names
             ],
         )
+
+    def new_names(self, count: int) -> list[str]:
+        """Names for further nodes; the arena deletes the nodes."""
+        names = [f"{self.namespace}-{len(self._nodes) + index}" for index in range(count)]
         self._nodes += names
         return names
 
