@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
+from urllib.request import getproxies
 
 import aiohttp
 from kubernetes.aio import config
@@ -250,4 +251,6 @@ async def connect(kubeconfig: str | None = None, context: str | None = None) -> 
             raise
         config.load_incluster_config(client_configuration=configuration)
     configuration.retries = 0
+    # Without a proxy the environment has nothing to say; aiohttp would read ~/.netrc before each request.
+    configuration.client_session_kwargs = {"trust_env": bool(getproxies())}
     return KubeClient(ApiClient(configuration=configuration))

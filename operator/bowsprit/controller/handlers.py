@@ -91,7 +91,7 @@ def settings_for() -> kopf.OperatorSettings:
 
 
 class _NoDiffs(kopf.DiffBaseStorage):
-    """Event handlers never look at differences, and copying each object to find them is most of kopf's work."""
+    """Event handlers never look at differences; copying each object to find them is most of kopf's work."""
 
     def build(self, **_: Any) -> kopf.BodyEssence:
         return kopf.BodyEssence({})

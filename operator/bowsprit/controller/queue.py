@@ -44,7 +44,7 @@ class WorkQueue(Generic[Key]):
         self._arrived.set()
 
     def add_after(self, key: Key, delay_s: float) -> None:
-        """Adds the key when `delay_s` have passed, unless it comes sooner anyway; `add` does not cancel it."""
+        """Adds the key when `delay_s` have passed, unless it comes sooner anyway; `add` cancels nothing."""
         due = asyncio.get_running_loop().time() + delay_s
         if self._soonest.get(key, due + 1) <= due:
             return

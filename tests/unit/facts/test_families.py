@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bowsprit.facts.config import facts_from_config
+from bowsprit.facts.families import UNSTAGEABLE
 from bowsprit.facts.model import Divisor, KvKind, ModelFacts
 from tests.unit.facts.test_refusals import LLAMA
 from tests.unit.facts.test_reported_weights import MODELS, TABLE
+
+CLASSES = Path("../shared/reference/vllm_arch_info.json")
 
 MOE: dict[str, Any] = {**LLAMA, "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 MLA: dict[str, Any] = {
@@ -297,3 +301,21 @@ def test_a_vision_tower_stands_beside_the_layers_of_the_text_part() -> None:
     assert answer.layers == facts(LLAMA).layers
     assert answer.extra_bytes == 2 * (2 * (4 * 32 * 32 + 2 * 32 * 64) + 128 * 128 + 128 * 64)
     assert facts({"text_config": LLAMA, "vision_config": {"patch_size": 14}}).extra_bytes == 0
+
+
+def test_which_classes_vllm_can_split_into_stages() -> None:
+    assert facts({**LLAMA, "architectures": ["LlamaForCausalLM"]}).stageable
+    assert facts({**LLAMA, "architectures": ["SomebodysOwnForCausalLM"]}).stageable
+    assert not facts({**LLAMA, "architectures": ["Gemma3nForCausalLM"]}).stageable
+    assert facts(
+        {**LLAMA, "architectures": ["Gemma3nForCausalLM"]}, overrides={"architectures": ["Own"]}
+    ).stageable
+
+
+@pytest.mark.skipif(not CLASSES.exists(), reason="the list of vLLM's classes is not here")
+def test_the_classes_that_cannot_be_split_are_vllms_own() -> None:
+    classes = json.loads(CLASSES.read_text())["models"]
+    serving = {name: each for name, each in classes.items() if each["text_gen"] and not each["draft"]}
+    assert {
+        name for name, each in serving.items() if not each["supports_pp"] and not each["pooling"]
+    } == UNSTAGEABLE

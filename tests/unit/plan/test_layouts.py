@@ -44,6 +44,19 @@ def test_latency_takes_one_node_and_the_largest_tensor_size_at_the_price_of_gpus
     assert str(layout_of(one, fleet(3, total=8))) == "tp2/pp1"
 
 
+def test_the_users_word_lets_the_context_grow_beyond_the_models():
+    asked = Demand(262144, beyond_max_model_len=True)
+    assert layout_of(wish("m", LLAMA_8B, demand=asked), fleet(8)).gpus == 1
+
+
+@pytest.mark.parametrize("one_stage", ["m", "measured"])
+def test_a_class_that_cannot_be_split_gets_tensor_ranks_alone(one_stage):
+    whole = replace(LLAMA_70B, stageable=False, digest="whole")
+    table = {"measured": measured("m", (1, 3), (4, 1)).measured, "m": None}[one_stage]
+    asked = wish("m", whole, demand=Demand(65536), measured=table)
+    assert str(layout_of(asked, fleet(8))) == "tp4/pp1"
+
+
 def test_one_gpu_type_is_planned_with_the_least_memory_of_its_nodes():
     small, large = (Fleet((node("a", memory_mib=mib), node("b"))) for mib in (40960, 81920))
     one = wish("m", LLAMA_70B, demand=Demand(8192))

@@ -100,6 +100,50 @@ def test_an_explicit_layout_that_cannot_be_is_refused_with_the_nearest_that_work
     assert "The nearest that works: tensor " in answer.message
 
 
+GEMMA_3N = replace(LLAMA_70B, architecture="Gemma3nForCausalLM", stageable=False, digest="3n")
+
+
+@pytest.mark.parametrize(
+    ("facts", "demand", "explicit", "reason", "words"),
+    [
+        (
+            LLAMA_8B,
+            Demand(131073),
+            ExplicitLayout(),
+            "InvalidSpec",
+            "spec.capacity.maxModelLen: 131,073 tokens are more than the 131,072 that config.json allows",
+        ),
+        (
+            LLAMA_8B,
+            Demand(8192, expert_parallel=True),
+            ExplicitLayout(),
+            "LayoutRefused",
+            "spec.parallelism.expert: Llama8BForCausalLM has no experts",
+        ),
+        (
+            GEMMA_3N,
+            Demand(8192),
+            ExplicitLayout(pipeline=3),
+            "LayoutRefused",
+            "3 stages are asked for, and vLLM cannot split Gemma3nForCausalLM into stages",
+        ),
+        (GEMMA_3N, Demand(8192), ExplicitLayout(layer_partition=(40, 40)), "LayoutRefused", "2 stages are"),
+    ],
+    ids=["a context beyond the model's", "experts of a dense model", "stages", "a layer partition"],
+)
+def test_what_vllm_would_refuse_with_gpus_in_hand_is_refused_before(facts, demand, explicit, reason, words):
+    for on in (fleet(8, 8), Fleet(())):
+        answer = refusal(wish("m", facts, demand=demand, explicit=explicit), on)
+        assert (answer.reason, answer.waits) == (reason, False)
+        assert words in answer.message
+
+
+def test_a_class_that_cannot_be_split_into_stages_says_so_where_one_stage_is_too_small():
+    answer = refusal(wish("m", GEMMA_3N, demand=Demand(131072)), fleet(1, 1))
+    assert answer.reason == "ModelDoesNotFit"
+    assert "tensor 1 the model needs 3 stages, and vLLM cannot split Gemma3nForCausalLM" in answer.message
+
+
 def test_a_pod_larger_than_every_node_is_refused_by_the_size_of_the_largest():
     answer = refusal(
         wish("m", LLAMA_70B, explicit=ExplicitLayout(tensor=8), demand=Demand(8192)), fleet(4, 4)
@@ -145,7 +189,7 @@ def test_enough_gpus_in_pieces_that_are_too_small_are_fragmented():
 
 def test_a_model_that_is_partly_placed_counts_what_is_missing():
     answer = refusal(measured("m", (4, 1), replicas=3), fleet(4))
-    assert answer.message.startswith("1 of 3 replicas placed. 2 more replicas take ")
+    assert answer.message.startswith("2 more replicas take ")
     assert (answer.gpus_wanted, answer.gpus_short) == (8, 8)
 
 

@@ -91,6 +91,18 @@ def test_batched_tokens_are_never_fewer_than_sequences_as_vllm_asks(case: str) -
     assert (demand.max_batched_tokens, demand.max_sequences) == (tokens, sequences)
 
 
+@pytest.mark.parametrize(
+    ("variable", "allowed"),
+    [({"value": "1"}, True), ({"value": "True"}, True), ({"value": "0"}, False), ({}, False)],
+    ids=["1", "true", "0", "no value"],
+)
+def test_a_context_beyond_the_models_is_the_users_word_to_vllm(
+    variable: dict[str, str], allowed: bool
+) -> None:
+    asked = spec(engine={"env": [{"name": "VLLM_ALLOW_LONG_MAX_MODEL_LEN", **variable}]})
+    assert demand_of(asked).beyond_max_model_len is allowed
+
+
 def test_explicit_layout() -> None:
     asked = spec(parallelism={"tensor": 2, "pipeline": 2, "gpusPerPod": 4, "layerPartition": [41, 39]})
     assert explicit_of(asked) == ExplicitLayout(2, 2, 4, (41, 39))
