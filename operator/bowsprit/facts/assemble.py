@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterator
 from bowsprit.facts import recurrent
 from bowsprit.facts.attention import WINDOW, Mixer, latent, per_head, uses_mla
 from bowsprit.facts.context import DTYPE_BYTES, longest_context, positions_bytes, read_dtype
-from bowsprit.facts.families import EMBEDDING_ON_EVERY_STAGE, ENDS_ON_EVERY_STAGE, TIED_UNLESS_SAID
+from bowsprit.facts.families import (
+    EMBEDDING_ON_EVERY_STAGE,
+    ENDS_ON_EVERY_STAGE,
+    TIED_UNLESS_SAID,
+    UNSTAGEABLE,
+)
 from bowsprit.facts.fields import Count, Fields
 from bowsprit.facts.mlp import Experts, dense, dense_width, missing_experts, read_experts, routed
 from bowsprit.facts.model import Divisor, KvCache, KvKind, Layer, ModelFacts
@@ -54,9 +59,10 @@ def assemble(config: Fields, digest: str) -> ModelFacts:
     rows = padded_vocabulary(shape.vocabulary)
     tied = _tied(text, config, shape)
     context = longest_context(text, shape.family)
+    architecture = _architecture(config)
     return ModelFacts(
         digest=digest,
-        architecture=_architecture(config),
+        architecture=architecture,
         layers=layers,
         embedding_bytes=rows * shape.hidden * precision.dtype_bytes,
         head_bytes=precision.matrix_bytes(precision.head_scheme, shape.hidden, rows),
@@ -78,6 +84,7 @@ def assemble(config: Fields, digest: str) -> ModelFacts:
         expert_parallel_divisors=divisors,
         embedding_on_every_stage=shape.family in EMBEDDING_ON_EVERY_STAGE,
         head_on_every_stage=shape.family in ENDS_ON_EVERY_STAGE and not tied,
+        stageable=architecture not in UNSTAGEABLE,
         rank_bytes=positions_bytes(text, shape, context),
     )
 

@@ -1,6 +1,8 @@
-"""ModelFacts from the ConfigMap that a ModelDeployment names, with words for one that is missing or lacks a key.
+"""ModelFacts from the ConfigMap that a ModelDeployment names, with words for one that is missing or lacks a
+key.
 
-The operator reads the ConfigMap from the cluster and the CLI from a file; what it must hold is said here, once.
+The operator reads the ConfigMap from the cluster and the CLI from a file; what it must hold is said here,
+once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a model family leaves unsaid in config.json, by `model_type`.
+"""What a model family leaves unsaid in config.json, by `model_type` (and one table by architecture).
 
 These are facts of transformers' config classes and of vLLM's model files (0.32). A family that is in no
 table is read by the usual rules; an entry is only ever about what the config does not say.
@@ -76,3 +76,18 @@ EMBEDDING_ON_EVERY_STAGE = ENDS_ON_EVERY_STAGE | {
     *("lfm2", "lfm2_moe", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"),
 }
 """The embedding at least."""
+
+UNSTAGEABLE = frozenset(
+    {
+        *("AriaForConditionalGeneration", "CohereAsrForConditionalGeneration"),
+        *("DiffusionGemmaForBlockDiffusion", "FireRedASR2ForConditionalGeneration"),
+        *("FunASRForConditionalGeneration", "Gemma3nForCausalLM", "Gemma3nForConditionalGeneration"),
+        *("HrmTextForCausalLM", "IQuestLoopCoderForCausalLM", "Idefics3ForConditionalGeneration"),
+        *("Mamba2ForCausalLM", "NemotronH_Nano_Omni_Reasoning_V3", "NemotronH_Nano_VL_V2"),
+        *("NemotronH_Omni_Reasoning_V3", "NemotronH_Super_Omni_Reasoning_V3"),
+        *("NemotronParseForConditionalGeneration", "PaddleOCRVLForConditionalGeneration"),
+        *("Phi4MMForCausalLM", "SmolVLMForConditionalGeneration", "WhisperForConditionalGeneration"),
+        "Zamba2ForCausalLM",
+    }
+)
+"""Architectures whose class in vLLM lacks SupportsPP: one pipeline stage only."""

@@ -115,6 +115,8 @@ class ModelFacts:
     """vLLM builds the embedding on every pipeline stage, not only where it is used (Mixtral)."""
     head_on_every_stage: bool = False
     """The same of the head; never when `tied`, where the embedding says it."""
+    stageable: bool = True
+    """vLLM's class can be split into pipeline stages (SupportsPP); assumed of a plugin's class."""
     rank_bytes: int = 0
     """On every rank of every stage, whatever the split: tables of positions."""
 

@@ -10,7 +10,6 @@ from bowsprit.facts.model import Divisor, ModelFacts
 
 TENSOR_SIZES = (1, 2, 4, 8)
 """Sizes that the planner chooses from; an explicit size may be any other that divides."""
-LARGEST_TENSOR = 64
 
 
 def tensor_fault(facts: ModelFacts, tensor: int, expert_parallel: bool) -> str | None:
@@ -38,9 +37,3 @@ def _divisor_fault(divisor: Divisor, tensor: int) -> str | None:
         return None
     slices = f" in slices of {divisor.unit}" if divisor.unit > 1 else ""
     return f"{divisor.name} {divisor.size} does not divide by {tensor}{slices}"
-
-
-def nearest_tensor(facts: ModelFacts, tensor: int, expert_parallel: bool) -> int:
-    """The size nearest to `tensor` that can be; the smaller one of two. 1 always can."""
-    sizes = [t for t in range(1, LARGEST_TENSOR + 1) if tensor_fault(facts, t, expert_parallel) is None]
-    return min(sizes or [1], key=lambda size: (abs(size - tensor), size))

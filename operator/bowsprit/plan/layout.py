@@ -77,7 +77,7 @@ class Candidates:
 def candidates(shape: Shape, demand: Demand, explicit: ExplicitLayout, memory_mib: int) -> Candidates:
     """All layouts by the memory model, by ascending tensor size."""
     search = _Search(shape.facts, demand, explicit, memory_mib)
-    return _sorted_out([search.cut(tensor) for tensor in _tensors(explicit)])
+    return _sorted_out([_in_stages(shape.facts, search.cut(tensor)) for tensor in _tensors(explicit)])
 
 
 def measured_candidates(
@@ -90,7 +90,7 @@ def measured_candidates(
     }
     tensors = [explicit.tensor] if explicit.tensor else sorted(fewest)
     results = [_measured_cut(fewest.get(tensor), facts, explicit, tensor) for tensor in tensors]
-    return _sorted_out(results)
+    return _sorted_out([_in_stages(facts, result) for result in results])
 
 
 @lru_cache(maxsize=16384)
@@ -112,6 +112,17 @@ def _tensors(explicit: ExplicitLayout) -> Sequence[int]:
     if explicit.gpus_per_pod is not None:
         return [size for size in TENSOR_SIZES if explicit.gpus_per_pod % size == 0]
     return TENSOR_SIZES
+
+
+def _in_stages(facts: ModelFacts | None, result: Cut | Bound) -> Cut | Bound:
+    """The cut, or why the model cannot have its stages."""
+    if facts is None or facts.stageable or isinstance(result, Bound) or result.pipeline == 1:
+        return result
+    text = (
+        f"with tensor {result.tensor} the model needs {result.pipeline} stages, and vLLM cannot split "
+        f"{facts.architecture} (it lacks SupportsPP)"
+    )
+    return Bound(result.tensor, Field.TENSOR, text)
 
 
 def _sorted_out(results: Sequence[Cut | Bound]) -> Candidates:

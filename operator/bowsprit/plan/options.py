@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from bowsprit.plan.ask import Option
 from bowsprit.plan.ground import Site
 from bowsprit.plan.layout import Bound, Candidates, Cut, Field, Shape, candidates, measured_candidates
+from bowsprit.plan.model_bounds import beyond_the_model
+from bowsprit.plan.result import Refusal
 from bowsprit.plan.wish import Objective, Wish
 
 
@@ -24,9 +26,14 @@ class Options:
     sites: tuple[Site, ...]
     options: tuple[Option, ...]
     bounds: tuple[SiteBound, ...]
+    beyond: Refusal | None = None
+    """What is asked and the model cannot give anywhere; then there are no options."""
 
 
 def options_of(wish: Wish, sites: tuple[Site, ...]) -> Options:
+    beyond = beyond_the_model(wish)
+    if beyond is not None:
+        return Options(sites, (), (), beyond)
     found: list[tuple[Site, Cut]] = []
     bounds: list[SiteBound] = []
     for site in sites:

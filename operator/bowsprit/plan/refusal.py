@@ -1,14 +1,15 @@
 """Why replicas are not placed: numbers first, then the words that are made of them.
 
-The order of the questions is the order in which a user can do something about the answer: are there nodes at
-all, is the layout that was asked for possible, does any layout fit, and only then, are enough GPUs free.
+The order of the questions is the order in which a user can do something about the answer: can the model give
+what is asked, are there nodes at all, is the layout that was asked for possible, does any layout fit, and only
+then, are enough GPUs free.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bowsprit.api.reasons import Reason
 from bowsprit.plan.ask import Option
@@ -58,6 +59,8 @@ def refuse(model: Holdings, scarcity: Scarcity) -> Refusal:
     options = model.options
     assert options is not None, "options are sought before anything is refused"
     wish = model.wish
+    if options.beyond is not None:
+        return options.beyond
     if not options.sites:
         return _no_nodes(wish, scarcity)
     if not options.options:
@@ -134,26 +137,13 @@ def _nearest(wish: Wish, options: Options) -> Option | None:
         ExplicitLayout(pipeline=asked.pipeline),
         ExplicitLayout(),
     ):
-        found = options_of(wish_with(wish, loosened), options.sites).options
+        found = options_of(replace(wish, explicit=loosened), options.sites).options
         if found:
             tensor = asked.tensor or 1
             return min(
                 found, key=lambda option: (abs(option.cut.tensor - tensor), option.cost, option.site.product)
             )
     return None
-
-
-def wish_with(wish: Wish, explicit: ExplicitLayout) -> Wish:
-    return Wish(
-        key=wish.key,
-        created=wish.created,
-        replicas=wish.replicas,
-        facts=wish.facts,
-        demand=wish.demand,
-        explicit=explicit,
-        accelerator=wish.accelerator,
-        measured=wish.measured,
-    )
 
 
 # ---- not enough GPUs --------------------------------------------------------------------------------------
@@ -206,7 +196,7 @@ def _no_room(model: Holdings, options: Options, scarcity: Scarcity) -> Refusal:
     shortages = [_shortage(option, model.missing, scarcity.stock) for option in options.options]
     nearest = min(shortages, key=lambda each: (each.short, each.option.cost, each.option.site.product))
     site = nearest.option.site
-    message = _placed(model) + (_pieces(nearest) if nearest.fragmented else _missing(nearest))
+    message = _pieces(nearest) if nearest.fragmented else _missing(nearest)
     if held := scarcity.holders(site.product, model.key):
         message += f" The others: {held}."
     if out := scarcity.left_out([site.product]):
@@ -219,11 +209,6 @@ def _no_room(model: Holdings, options: Options, scarcity: Scarcity) -> Refusal:
         gpus_short=nearest.short,
         product=site.product,
     )
-
-
-def _placed(model: Holdings) -> str:
-    placed = model.wish.replicas - model.missing
-    return f"{placed} of {count(model.wish.replicas, 'replica')} placed. " if placed else ""
 
 
 def _needs(shortage: _Shortage) -> str:

@@ -7,7 +7,6 @@ from bowsprit.plan.divide import tensor_fault
 from bowsprit.plan.ground import Ground
 from bowsprit.plan.memory import context_length
 from bowsprit.plan.options import Options
-from bowsprit.plan.result import ReplicaPlan
 from bowsprit.plan.wish import ExplicitLayout, Objective, Wish
 from bowsprit.plan.words import count, gib, short
 
@@ -75,8 +74,3 @@ def _nodes(placement: Placement, ground: Ground, largest_free: int) -> str:
     if largest_free < gpus:
         return f"over {count(len(placement.nodes), 'node')} because no node had {gpus} free"
     return f"over {count(len(placement.nodes), 'node')}, so that all models that can be placed are"
-
-
-def replaced(replica: ReplicaPlan) -> str:
-    """A replica in a few words, for refusals of rollouts."""
-    return f"replica {replica.index} ({count(replica.layout.gpus, 'GPU')})"

@@ -22,6 +22,9 @@ from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Objective, R
 from bowsprit.render import engine_args
 from bowsprit.render.quantities import parse_bytes
 
+_LONG_CONTEXT = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
+"""vLLM takes more than config.json's own limit when it says 1 or true."""
+
 _GIB = 2**30
 _PLANNED = Demand()
 """What planning reckons with when the user's arguments say nothing."""
@@ -69,6 +72,7 @@ def demand_of(spec: ModelDeploymentSpec) -> Demand:
         max_sequences=sequences or min(_PLANNED.max_sequences, tokens or _PLANNED.max_sequences),
         eager=engine_args.switch_of(args, "--enforce-eager") or False,
         expert_parallel=parallelism.expert or False,
+        beyond_max_model_len=str(_env_of(spec).get(_LONG_CONTEXT)).lower() in ("1", "true"),
     )
 
 
@@ -123,6 +127,12 @@ def hf_overrides_of(spec: ModelDeploymentSpec) -> dict[str, Any]:
 def args_of(spec: ModelDeploymentSpec) -> list[str]:
     """The user's own engine arguments."""
     return list(spec.engine.args or ()) if spec.engine else []
+
+
+def _env_of(spec: ModelDeploymentSpec) -> dict[str, Any]:
+    """The user's own variables that have a plain value."""
+    variables = (spec.engine.env if spec.engine else None) or ()
+    return {str(variable.get("name")): variable.get("value") for variable in variables}
 
 
 def resource_of(spec: ModelDeploymentSpec) -> str:
