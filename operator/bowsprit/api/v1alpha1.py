@@ -154,7 +154,8 @@ class ModelDeploymentSpec(ApiModel):
             default=None,
             ge=0,
             le=1_000,
-            description="Complete copies of the model. Leave it out of Git when an autoscaler owns it.",
+            description="Complete copies of the model; 1 when absent. Leave it out of Git when an autoscaler owns it, and "
+            "set it once with `kubectl scale`: autoscalers find no scale on an object without it.",
         ),
         example("2", unit="replicas"),
     ]

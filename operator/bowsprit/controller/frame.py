@@ -141,9 +141,12 @@ def frame_of(
     found, members = tuple(children), tuple(pods)
     own = tuple(child for child in found if child.owner == declared.uid and not child.terminating)
     strays = tuple(child for child in found if child.owner and child not in own)
-    workloads = [child for child in own if child.kind in WORKLOADS]
+    orphans = [child for child in found if not child.owner and not child.terminating]
+    target = _target(declared, facts, [*own, *orphans])
+    # Orphans that are just what is asked for are taken back: applying them makes them ours again.
+    adopted = [child for child in orphans if target is not None and child.revision == target.hash]
+    workloads = [child for child in (*own, *adopted) if child.kind in WORKLOADS]
     groups = groups_of(workloads, members, is_broken)
-    target = _target(declared, facts, own)
     serving = serving_revision(declared, groups, target)
     return Frame(
         declared=declared,
@@ -153,7 +156,7 @@ def frame_of(
         groups=groups,
         replicas=match(groups, recorded, target.hash if target else None, serving),
         target=target,
-        stragglers=stragglers_of(members, groups, {child.name for child in found if not child.owner}),
+        stragglers=stragglers_of(members, groups, {orphan.name for orphan in orphans}),
     )
 
 
@@ -181,11 +184,11 @@ def wish_from(frame: Frame) -> Wish | None:
 
 
 def _target(
-    declared: Declared, facts: ModelFacts | FactsError | None, own: Iterable[Child]
+    declared: Declared, facts: ModelFacts | FactsError | None, children: Iterable[Child]
 ) -> Revision | None:
     if declared.deployment is None or not isinstance(facts, ModelFacts):
         return None
-    known = [child.stored for child in own if child.stored is not None]
+    known = [child.stored for child in children if child.stored is not None]
     return target_revision(declared.deployment.spec, facts, declared.key.name, known)
 
 
