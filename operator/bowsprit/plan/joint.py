@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from bowsprit.plan.arbitration import Choice, Peers, choose, peers
 from bowsprit.plan.ask import Ask, Option
 from bowsprit.plan.ground import Stock
+from bowsprit.plan.overlap import shared_out
 from bowsprit.plan.packing import Packed, items, pack, pack_in_turn
 from bowsprit.plan.patterns import pack_exactly
 
@@ -38,6 +39,8 @@ def most(asks: Iterable[Ask], stock: Stock) -> int:
 
 def _one_by_one(groups: Sequence[Peers], choice: Choice, stock: Stock) -> Packed:
     packed = pack(items(groups, choice), stock)
+    if packed is None and (shared := shared_out(groups, stock)) is not None:
+        packed = pack(shared, stock)
     if packed is None:
         return pack_in_turn((ask for group in groups for ask in group.asks), stock)
     return packed

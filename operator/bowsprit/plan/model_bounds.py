@@ -45,7 +45,7 @@ def _pipeline_fault(facts: ModelFacts, stages: int | None) -> str | None:
     if facts.stageable or stages is None or stages == 1:
         return None
     return (
-        f"spec.parallelism: {stages} stages are asked for, and vLLM cannot split {facts.architecture} into "
-        "stages (it lacks SupportsPP); leave pipeline and layerPartition out, and set tensor where one GPU is "
+        f"spec.parallelism: {stages} stages are asked for, and vLLM cannot split {facts.architecture}, "
+        "which lacks SupportsPP; leave pipeline and layerPartition out, and set tensor where one GPU is "
         "too small."
     )

@@ -7,6 +7,7 @@ there where the least is left over; else over the fewest nodes."""
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -15,6 +16,9 @@ from bowsprit.plan.arbitration import Choice, Peers
 from bowsprit.plan.ask import Ask, Option, Placement
 from bowsprit.plan.ground import Stock
 
+Part = tuple[tuple[int, ...], int]
+"""Kinds of nodes, and how many GPUs of a replica go to any of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -22,6 +26,13 @@ class Item:
 
     ask: Ask
     option: Option
+    parts: tuple[Part, ...]
+    """All of it on any kind of its site, or a share of each kind (overlap.py)."""
+
+
+def anywhere(option: Option) -> tuple[Part, ...]:
+    """The whole replica on any nodes of its site."""
+    return ((option.site.kinds, option.cut.gpus),)
 
 
 Packed = list[tuple[Ask, Placement]]
@@ -34,7 +45,9 @@ def items(groups: Sequence[Peers], choice: Choice) -> list[Item]:
         options = [
             option for option, count in zip(group.example.options, counts, strict=True) for _ in range(count)
         ]
-        answer.extend(Item(ask, option) for ask, option in zip(turns(group), options, strict=False))
+        answer.extend(
+            Item(ask, option, anywhere(option)) for ask, option in zip(turns(group), options, strict=False)
+        )
     return answer
 
 
@@ -47,13 +60,13 @@ def turns(group: Peers) -> list[Ask]:
 
 def pack(chosen: Iterable[Item], stock: Stock) -> Packed | None:
     """Places for all items, or None when some item found none."""
-    shelves = Shelves(stock)
-    packed = []
     order = sorted(
         chosen, key=lambda item: (-item.option.cut.pod_gpus, -item.option.cut.gpus, item.ask.order)
     )
+    shelves = Shelves(stock, (item.option for item in order))
+    packed = []
     for item in order:
-        placement = shelves.place(item.option)
+        placement = shelves.place(item.option, item.parts)
         if placement is None:
             return None
         packed.append((item.ask, placement))
@@ -63,19 +76,19 @@ def pack(chosen: Iterable[Item], stock: Stock) -> Packed | None:
 def pack_in_turn(asks: Iterable[Ask], stock: Stock) -> Packed:
     """What fits when models choose one after the other, a first replica for each before any second.
 
-    Only for what counting cannot decide: pod sizes that do not divide each other, and GPU types of which some
-    nodes are open to some models and others to others. Valid always, not always the best.
+    Only for what counting cannot decide: pod sizes that do not divide each other, and problems too large for
+    overlap.py. Valid always, not always the best.
     """
-    shelves = Shelves(stock)
-    packed: Packed = []
     ordered = sorted(asks, key=lambda ask: ask.order)
+    shelves = Shelves(stock, (option for ask in ordered for option in ask.options))
+    packed: Packed = []
     for priority in sorted({ask.priority for ask in ordered}, reverse=True):
         same = [ask for ask in ordered if ask.priority == priority]
         firsts = [ask for ask in same if not ask.has_one]
         rest = [ask for ask in same for _ in range(ask.missing - (0 if ask.has_one else 1))]
         for ask in firsts + rest:
             for option in ask.options:
-                placement = shelves.place(option)
+                placement = shelves.place(option, anywhere(option))
                 if placement is not None:
                     packed.append((ask, placement))
                     break
@@ -83,11 +96,15 @@ def pack_in_turn(asks: Iterable[Ask], stock: Stock) -> Packed:
 
 
 class Shelves:
-    """Nodes by kind, by whether they are in use, and by free GPUs; each shelf in the order of names."""
+    """Nodes by kind, by whether they are in use, and by free GPUs; each shelf in the order of names.
 
-    def __init__(self, stock: Stock) -> None:
+    Of the nodes that will do, those go first that the fewest sets of nodes include: others may need the rest.
+    """
+
+    def __init__(self, stock: Stock, options: Iterable[Option]) -> None:
         self._free = list(stock.free)
         self._kind_of = stock.ground.kind_of
+        self._wanted = Counter(kind for zone in {option.site.kinds for option in options} for kind in zone)
         self._shelves: dict[tuple[int, bool], dict[int, list[int]]] = {}
         self._sizes: dict[tuple[int, bool], list[int]] = {}
         for position, size in enumerate(self._free):
@@ -99,40 +116,42 @@ class Shelves:
             for heap in by_size.values():
                 heapify(heap)
 
-    def place(self, option: Option) -> Placement | None:
+    def place(self, option: Option, parts: Iterable[Part]) -> Placement | None:
         """Take the replica's GPUs off the shelves; None, and nothing is taken, when they are not there."""
         taken: list[tuple[int, int]] = []
-        pod, rest = option.cut.pod_gpus, option.cut.gpus
         came_from: list[tuple[tuple[int, bool], int, int]] = []
-        while rest:
-            found = self._tightest(option.site.kinds, rest) or self._roomiest(option.site.kinds, pod)
-            if found is None:
-                for shelf, size, position in came_from:
-                    self._put(shelf, size, position)
-                return None
-            shelf, size, position = found
-            self._take(shelf, size)
-            came_from.append(found)
-            used = min(rest, size // pod * pod)
-            taken.append((position, used))
-            rest -= used
+        for kinds, gpus in parts:
+            rest = gpus
+            while rest:
+                found = self._tightest(kinds, rest) or self._roomiest(kinds, option.cut.pod_gpus)
+                if found is None:
+                    for shelf, size, position in came_from:
+                        self._put(shelf, size, position)
+                    return None
+                shelf, size, position = found
+                self._take(shelf, size)
+                came_from.append(found)
+                used = min(rest, size // option.cut.pod_gpus * option.cut.pod_gpus)
+                taken.append((position, used))
+                rest -= used
         for (_, size, position), (_, used) in zip(came_from, taken, strict=True):
             self._put((self._kind_of[position], False), size - used, position)
         return Placement(option, tuple(sorted(taken, key=lambda node: (-node[1], node[0]))))
 
     def _tightest(self, kinds: Iterable[int], gpus: int) -> tuple[tuple[int, bool], int, int] | None:
         """The node with room for all of `gpus` that has least over; fresh nodes only when no other has."""
-        for fresh in (False, True):
-            found = []
-            for kind in kinds:
+        found = []
+        for kind in kinds:
+            for fresh in (False, True):
                 sizes = self._sizes.get((kind, fresh), [])
                 index = bisect_left(sizes, gpus)
                 if index < len(sizes):
-                    found.append((sizes[index], self._shelves[kind, fresh][sizes[index]][0], kind))
-            if found:
-                size, position, kind = min(found)
-                return (kind, fresh), size, position
-        return None
+                    position = self._shelves[kind, fresh][sizes[index]][0]
+                    found.append((self._wanted[kind], fresh, sizes[index], position, kind))
+        if not found:
+            return None
+        _, fresh, size, position, kind = min(found)
+        return (kind, fresh), size, position
 
     def _roomiest(self, kinds: Iterable[int], pod: int) -> tuple[tuple[int, bool], int, int] | None:
         """The node with room for most pods; one in use rather than a fresh one."""
@@ -143,10 +162,11 @@ class Shelves:
                 if sizes and sizes[-1] >= pod:
                     pods = sizes[-1] // pod
                     size = sizes[bisect_left(sizes, pods * pod)]
-                    found.append((-pods, fresh, size, self._shelves[kind, fresh][size][0], kind))
+                    position = self._shelves[kind, fresh][size][0]
+                    found.append((self._wanted[kind], -pods, fresh, size, position, kind))
         if not found:
             return None
-        _, fresh, size, position, kind = min(found)
+        _, _, fresh, size, position, kind = min(found)
         return (kind, fresh), size, position
 
     def _take(self, shelf: tuple[int, bool], size: int) -> None:

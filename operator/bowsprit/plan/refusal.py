@@ -1,7 +1,7 @@
 """Why replicas are not placed: numbers first, then the words that are made of them.
 
-The order of the questions is the order in which a user can do something about the answer: can the model give
-what is asked, are there nodes at all, is the layout that was asked for possible, does any layout fit, and only
+The order of the questions is the order in which a user can do something about it: can the model give what is
+asked, are there nodes at all, is the layout that was asked for possible, does any layout fit, and only
 then, are enough GPUs free.
 """
 

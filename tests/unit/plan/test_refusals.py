@@ -125,7 +125,7 @@ GEMMA_3N = replace(LLAMA_70B, architecture="Gemma3nForCausalLM", stageable=False
             Demand(8192),
             ExplicitLayout(pipeline=3),
             "LayoutRefused",
-            "3 stages are asked for, and vLLM cannot split Gemma3nForCausalLM into stages",
+            "3 stages are asked for, and vLLM cannot split Gemma3nForCausalLM",
         ),
         (GEMMA_3N, Demand(8192), ExplicitLayout(layer_partition=(40, 40)), "LayoutRefused", "2 stages are"),
     ],
