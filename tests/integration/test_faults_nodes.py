@@ -112,7 +112,7 @@ def test_a_closed_node_keeps_what_runs_and_gets_nothing_new(
     kept = uids(arena, "runs")
     arena.cluster.kubectl(*(word.format(node) for word in close))
     arena.model("new")
-    arena.wait_reason("new", "Ready", "NoMatchingNodes")
+    arena.wait_reason("new", "Planned", "NoMatchingNodes")
     assert uids(arena, "runs") == kept
     assert not messages(arena, "runs", "NodeLost")
 

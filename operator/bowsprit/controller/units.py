@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bowsprit.controller.frame import Frame
 from bowsprit.controller.groups import Group, placed
-from bowsprit.controller.replicas import remains
+from bowsprit.controller.replicas import holding, remains
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.result import ReplicaPlan
 from bowsprit.render.labels import REVISION
@@ -33,6 +33,8 @@ def _pairs(frame: Frame) -> Iterator[tuple[Group, ReplicaPlan, bool]]:
         yield group, plan, False
     for group, plan in replicas.leaving:
         yield group, plan, True
+    for group in replicas.lost:
+        yield group, holding(group), True
     begun = {plan for _, plan in replicas.partial}
     owed = [plan for plan in replicas.promised if plan not in begun]
     for group in replicas.waiting:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bowsprit.api.reasons import Condition, Reason
-from bowsprit.status.findings import PLANNING, RESERVING, SERVING, Course, Finding, first, node_lost
+from bowsprit.status.findings import LOSSES, PLANNING, RESERVING, SERVING, Course, Finding, first
 from bowsprit.status.observed import Observed
 from bowsprit.status.text import count, listed
 
@@ -104,8 +104,8 @@ def available(observed: Observed) -> Verdict:
     status = TRUE if observed.answering else FALSE
     if observed.answering and observed.answering >= observed.wanted:
         return Verdict(TRUE, Reason.REPLICAS_READY, message)
-    if (lost := node_lost(observed)) is not None:
-        return Verdict(status, lost.reason, f"{message} {lost.message}")
+    if (loss := first(LOSSES, observed)) is not None:
+        return Verdict(status, loss.reason, f"{message} {loss.message}")
     return Verdict(status, Reason.SUSPENDED if observed.suspended else Reason.REPLICAS_NOT_READY, message)
 
 

@@ -72,11 +72,12 @@ _RULES: tuple[_Rule, ...] = (
         None,
     ),
     _Rule(Condition.AVAILABLE, _took(Reason.NODE_LOST), WARNING, None),
+    _Rule(Condition.AVAILABLE, _took(Reason.BIND_FAILED), WARNING, None),
     _Rule(Condition.READY, _took(Reason.CONFIG_MISSING), WARNING, None),
     _Rule(Condition.READY, _took(Reason.LWS_NOT_INSTALLED), WARNING, None),
+    _Rule(Condition.READY, _took(Reason.APPLY_FAILED), WARNING, None),
     _Rule(Condition.PLANNED, _became(TRUE), NORMAL, None),
     _Rule(Condition.GPUS_RESERVED, _took(Reason.WAITING_FOR_GPUS), WARNING, None),
-    _Rule(Condition.GPUS_RESERVED, _took(Reason.BIND_FAILED), WARNING, None),
     _Rule(Condition.GPUS_RESERVED, _became(TRUE), NORMAL, None),
     _Rule(Condition.PROGRESSING, _took(Reason.ROLLING_OUT), NORMAL, None),
     _Rule(

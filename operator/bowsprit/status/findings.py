@@ -139,6 +139,18 @@ def apply_refused(observed: Observed) -> Finding | None:
     return Finding(Reason.APPLY_FAILED, message, Course.STALLED if error.invalid else Course.BLOCKED)
 
 
+def pods_refused(observed: Observed) -> Finding | None:
+    """Quotas, limits and policies refuse the pods of a workload and not the workload."""
+    if not observed.refused_pods or observed.reserved >= observed.wanted:
+        return None
+    error = min(observed.refused_pods, key=lambda each: each.target)
+    message = (
+        f"The API server refuses pods of {error.target}: {error.message.rstrip('. ')}. "
+        "They are tried again by themselves, after pauses that grow to 17 minutes; see to the cause."
+    )
+    return Finding(Reason.APPLY_FAILED, message, Course.BLOCKED)
+
+
 # ---- the pods --------------------------------------------------------------------------------------------
 
 
@@ -224,6 +236,9 @@ def _failure(unit: Unit) -> str:
 
 # ---- chains ----------------------------------------------------------------------------------------------
 
+LOSSES: tuple[Check, ...] = (node_lost, bind_failed)
+"""What has taken replicas away, whether or not there are GPUs for others in their place."""
+
 PLANNING: tuple[Check, ...] = (invalid_spec, suspended, config_fault, not_planned, refused)
 """What keeps a model from being planned."""
 
@@ -237,6 +252,7 @@ RESERVING: tuple[Check, ...] = (
     apply_refused,
     node_lost,
     bind_failed,
+    pods_refused,
     placing,
 )
 """What keeps the planned replicas from holding their GPUs."""

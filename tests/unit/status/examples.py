@@ -142,6 +142,14 @@ LIFE: dict[str, Observed] = {
             unit(SECOND, pinned=1, bound=1, ready=0, failed=1, failure=REJECTED, leaving=True),
         ),
     ),
+    "the rejected group goes and finds no GPUs elsewhere": replace(
+        PLANNED,
+        plan=ModelPlan(KEY, wanted=2, replicas=(FIRST,), refusal=SHORT, position=1),
+        units=(
+            unit(FIRST),
+            unit(SECOND, pinned=1, bound=1, ready=0, failed=1, failure=REJECTED, leaving=True),
+        ),
+    ),
     "the spec is broken while it serves": replace(
         READY, spec=None, faults=("spec.replicas: must be a whole number",), target=None
     ),

@@ -74,6 +74,11 @@ def test_from_apply_to_ready() -> None:
             [PLANNED, LIFE["the kubelet rejects a pod"]], ["Warning BindFailed"], id="a pod is rejected"
         ),
         pytest.param(
+            [READY, LIFE["the rejected group goes and finds no GPUs elsewhere"]],
+            ["Warning BindFailed", "Warning WaitingForGPUs"],
+            id="a pod is rejected and there is no other place",
+        ),
+        pytest.param(
             [READY, LIFE["one replica of two is ready"]],
             ["Warning ReplicasNotReady"],
             id="an engine goes down",
