@@ -32,6 +32,10 @@ $(STAMP): pyproject.toml requirements/dev.txt
 demo: venv ## the whole story on a cluster made on this machine; KEEP=1 leaves it running
 	$(BIN)/python -m e2e.demo $(if $(KEEP),--keep)
 
+.PHONY: demo-stop
+demo-stop: venv ## stop what `make demo KEEP=1` left running
+	$(BIN)/python -m e2e.demo stop
+
 .PHONY: test
 test: lint check-generated ## lint, generated files, unit and integration tests; ARGS goes to pytest
 	$(PYTEST) $(ARGS)
