@@ -39,13 +39,24 @@ class FactSource:
         if source is None:
             return no_config_named()
         overrides = hf_overrides_of(declared.deployment.spec)
-        stamp = digest([source, self._versions.get(source), overrides])
+        stamp = self._stamp(source, overrides)
         known = self._known.get(declared.key)
         if known is None or known[0] != stamp:
             config_map = await self._fetch(source)
             facts = facts_from_config_map(source.name, source.namespace, config_map, overrides)
             self._known[declared.key] = (stamp, facts)
         return self._known[declared.key][1]
+
+    def is_read(self, declared: Declared) -> bool:
+        """`read` would answer without asking the API server."""
+        source = config_map_of(declared)
+        if declared.deployment is None or source is None:
+            return True
+        stamp = self._stamp(source, hf_overrides_of(declared.deployment.spec))
+        return self._known.get(declared.key, ("", None))[0] == stamp
+
+    def _stamp(self, source: ObjectKey, overrides: Mapping[str, Any]) -> str:
+        return digest([source, self._versions.get(source), overrides])
 
     async def _fetch(self, source: ObjectKey) -> Mapping[str, Any] | None:
         if self._versions.get(source) is None:

@@ -140,16 +140,21 @@ class Reconciler:
     async def _read(self, keys: set[ModelKey]) -> dict[ModelKey, tuple[Declared, Facts | None]]:
         """The models that changed, with their facts; those that are gone are forgotten and swept up.
 
-        Reading takes time, in which more may change: it ends when nothing has.
+        Reading takes time, in which more may change. What needs no reading is taken in at the end; what does
+        is for the next pass, or a stream of new models would put off this one for ever.
         """
-        alive: dict[ModelKey, tuple[Declared, Facts | None]] = {}
-        while keys:
-            found = await asyncio.gather(*(self._read_one(key) for key in keys))
-            for key, model in zip(keys, found, strict=True):
+        found = await asyncio.gather(*(self._read_one(key) for key in keys))
+        alive = {key: model for key, model in zip(keys, found, strict=True) if model is not None}
+        for key in self._queue.take_more() - {FLEET}:
+            declared = self._book.models.get(ObjectKey(*key))
+            if declared is None or declared.terminating:
+                self._forget(key)
                 alive.pop(key, None)
-                if model is not None:
-                    alive[key] = model
-            keys = self._queue.take_more() - {FLEET}
+                self._queue.add(key)
+            elif self._facts.is_read(declared):
+                alive[key] = declared, await self._facts.read(declared)
+            else:
+                self._queue.add(key)
         return alive
 
     async def _read_one(self, key: ModelKey) -> tuple[Declared, Facts | None] | None:
