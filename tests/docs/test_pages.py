@@ -25,9 +25,10 @@ def _of(language: str) -> list[Block]:
 
 
 def _played() -> list[Path]:
-    """Pages with commands for the demo's cluster. The tutorial is first: it goes on where the demo's story ends.
+    """Pages with commands for the demo's cluster.
 
-    (So this file must come before those that change the cluster, in the order of their names.)
+    The tutorial is first, because it goes on where the demo's story ends: so this file comes, by its name,
+    before those that change the cluster.
     """
     found = {block.page for block in ALL if "demo" in block.words}
     return sorted(found, key=lambda page: (page != TUTORIAL, page))
