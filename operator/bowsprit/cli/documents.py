@@ -1,8 +1,8 @@
 """Kubernetes objects from files: YAML or JSON, one document or many, single or in Lists.
 
 Files come from anywhere, so reading is bounded and never guesses: a size limit, no YAML aliases (a few
-lines of them grow to gigabytes), no key twice, text only. Values keep the meaning that the API server gives
-them: an unquoted date stays text.
+lines of them grow to gigabytes), no key twice, text only. Values keep the meaning that kubectl gives them
+(scalars.py): an unquoted date stays text.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from bowsprit.cli import scalars
 from bowsprit.cli.problems import Place, Problem
 
 MANIFEST_LIMIT_MIB = 16
@@ -135,12 +136,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML as the API server reads it: keys are texts and stand once; a date is a text."""
+    """YAML as kubectl reads it: keys are texts and stand once, and words mean the same."""
 
-    yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
+    yaml_implicit_resolvers = scalars.READ
+    bool_values = {**yaml.CSafeLoader.bool_values, "y": True, "n": False}
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        return scalars.whole_number(self.construct_scalar(node))
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         found = super().construct_mapping(node, deep=deep)
@@ -150,6 +152,9 @@ class _Loader(yaml.CSafeLoader):
         if len(found) < len(node.value):
             raise ValueError(f"a key stands twice in the object at line {line}")
         return found
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 
 
 def _refuse_aliases(text: str) -> None:

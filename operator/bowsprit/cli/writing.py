@@ -1,4 +1,5 @@
-"""Answers as JSON and YAML: the same data, keys in the order of the contract, no aliases, texts as blocks."""
+"""Answers as JSON and YAML: the same data, keys in the order of the contract, no aliases, texts as blocks and
+as texts to kubectl too."""
 
 from __future__ import annotations
 
@@ -8,8 +9,12 @@ from typing import Any
 
 import yaml
 
+from bowsprit.cli.scalars import QUOTED
+
 
 class _Dumper(yaml.CSafeDumper):
+    yaml_implicit_resolvers = QUOTED
+
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
