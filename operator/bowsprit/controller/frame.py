@@ -160,7 +160,7 @@ def frame_of(
     )
 
 
-def wish_from(frame: Frame) -> Wish | None:
+def wish_from(frame: Frame, lws_installed: bool) -> Wish | None:
     """What the model asks of the planner; None when it cannot ask, and then what runs is left alone."""
     deployment = frame.declared.deployment
     if deployment is None or (frame.target is None and not frame.suspended):
@@ -180,6 +180,7 @@ def wish_from(frame: Frame) -> Wish | None:
         outgoing=tuple(plan for _, plan in replicas.outgoing),
         leaving=tuple(leaving),
         ready=frame.ready,
+        one_pod_only=not lws_installed,
     )
 
 

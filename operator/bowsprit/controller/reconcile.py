@@ -206,7 +206,7 @@ class Reconciler:
             is_broken=self._is_broken,
         )
         self._failures.settle(frame.groups)
-        wish = wish_from(frame)
+        wish = wish_from(frame, self._book.lws_installed)
         if known is not None and same:
             known.frame, known.wish = frame, wish
         else:

@@ -84,6 +84,8 @@ class Holdings:
         for replica in sorted(self.wish.promised, key=by_index):
             if len(self.kept) == self.wish.replicas:
                 return
+            if self.wish.one_pod_only and replica.layout.pods > 1:
+                continue
             need = gpus_by_node([replica])
             victims = self._victims(need, free)
             if victims is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bowsprit.plan.ask import Option
 from bowsprit.plan.ground import Site
 from bowsprit.plan.layout import Bound, Candidates, Cut, Field, Shape, candidates, measured_candidates
+from bowsprit.plan.lws_bounds import in_one_pod, lws_missing
 from bowsprit.plan.model_bounds import beyond_the_model
 from bowsprit.plan.result import Refusal
 from bowsprit.plan.wish import Objective, Wish
@@ -27,7 +28,7 @@ class Options:
     options: tuple[Option, ...]
     bounds: tuple[SiteBound, ...]
     beyond: Refusal | None = None
-    """What is asked and the model cannot give anywhere; then there are no options."""
+    """What is asked and cannot be had on any GPU; then there are no options."""
 
 
 def options_of(wish: Wish, sites: tuple[Site, ...]) -> Options:
@@ -46,7 +47,13 @@ def options_of(wish: Wish, sites: tuple[Site, ...]) -> Options:
                 text = f"a pod of {cut.pod_gpus} GPUs is more than a node has: the largest has {site.largest}"
                 field = Field.GPUS_PER_POD if wish.explicit.gpus_per_pod else Field.TENSOR
                 bounds.append(SiteBound(site, Bound(cut.tensor, field, text)))
-    return Options(sites, _ranked(found, wish.objective), tuple(bounds))
+    options = _ranked(found, wish.objective)
+    if options and wish.one_pod_only:
+        found = in_one_pod(found, wish.explicit)
+        if not found:
+            return Options(sites, (), tuple(bounds), lws_missing(options[0].site, options[0].cut))
+        options = _ranked(found, wish.objective)
+    return Options(sites, options, tuple(bounds))
 
 
 def candidates_of(wish: Wish, site: Site) -> Candidates:

@@ -91,6 +91,7 @@ class _Pass:
                 wish.explicit,
                 wish.objective,
                 wish.accelerator,
+                wish.one_pod_only,
             )
             if like not in found:
                 found[like] = options_of(wish, sites[wish.accelerator])

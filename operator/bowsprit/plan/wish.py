@@ -115,3 +115,5 @@ class Wish:
     """Replicas of any revision on their way out: still off Fleet.free, free without further action."""
     ready: int = 0
     """How many of `standing` serve."""
+    one_pod_only: bool = False
+    """Replicas of several pods cannot be started: LeaderWorkerSet is not installed."""

@@ -111,9 +111,12 @@ def waits_for_gpus(observed: Observed) -> Finding | None:
 
 
 def lws_missing(observed: Observed) -> Finding | None:
-    if observed.lws_installed or observed.plan is None:
+    plan = observed.plan
+    if observed.lws_installed or plan is None:
         return None
-    grouped = [replica for replica in observed.plan.replicas if replica.layout.pods > 1]
+    if plan.refusal is not None and plan.refusal.reason == Reason.LWS_NOT_INSTALLED:
+        return Finding(Reason.LWS_NOT_INSTALLED, plan.refusal.message, Course.BLOCKED)
+    grouped = [replica for replica in plan.replicas if replica.layout.pods > 1]
     if not grouped:
         return None
     message = (
@@ -247,8 +250,8 @@ RESERVING: tuple[Check, ...] = (
     suspended,
     config_fault,
     not_planned,
-    waits_for_gpus,
     lws_missing,
+    waits_for_gpus,
     apply_refused,
     node_lost,
     bind_failed,

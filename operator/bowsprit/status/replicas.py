@@ -82,7 +82,8 @@ def _replica(entry: Mapping[str, Any]) -> RecordedReplica:
         for pod in map(_mapping, _list(entry, "pods"))
     )
     stages = tuple(_stage(_mapping(stage)) for stage in _list(entry, "stages"))
-    if [pod.gpus for pod in pods] != [layout.gpus_per_pod] * layout.pods or layout.gpus % layout.gpus_per_pod:
+    uniform = all(pod.gpus == layout.gpus_per_pod for pod in pods)
+    if not uniform or len(pods) != layout.pods or layout.gpus % layout.gpus_per_pod:
         raise DamagedError("the pods do not add up to the layout")
     why = entry.get("why", "")
     replica = ReplicaPlan(

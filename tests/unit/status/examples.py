@@ -150,6 +150,20 @@ LIFE: dict[str, Observed] = {
             unit(SECOND, pinned=1, bound=1, ready=0, failed=1, failure=REJECTED, leaving=True),
         ),
     ),
+    "without LeaderWorkerSet no layout can be started": replace(
+        PLANNED,
+        lws_installed=False,
+        plan=ModelPlan(
+            KEY,
+            wanted=2,
+            refusal=Refusal(
+                "LeaderWorkerSetNotInstalled",
+                "A replica takes 2 GPUs in 2 pods, and LeaderWorkerSet is not installed. Install it.",
+                gpus_wanted=2,
+                waits=False,
+            ),
+        ),
+    ),
     "the spec is broken while it serves": replace(
         READY, spec=None, faults=("spec.replicas: must be a whole number",), target=None
     ),
