@@ -58,6 +58,12 @@ _RULES: tuple[_Rule, ...] = (
     (LEADER_WORKER_SETS.group, LEADER_WORKER_SETS.plural, _OWN, "replicas of several pods"),
     (EVENTS.group, EVENTS.plural, ("create",), "turning points"),
     (
+        EVENTS.group,
+        EVENTS.plural,
+        ("list", "watch"),
+        "FailedCreate only: why pods are missing, such as a quota",
+    ),
+    (
         "apiextensions.k8s.io",
         "customresourcedefinitions",
         ("list", "watch"),

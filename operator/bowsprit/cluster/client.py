@@ -71,14 +71,14 @@ class KubeClient:
         resource: Resource,
         *,
         selector: str | None = None,
+        fields: str | None = None,
         namespace: str | None = None,
         page_size: int = 500,
         form: Form = WHOLE,
     ) -> AsyncIterator[Json]:
         """The list in chunks: each page is a list document with `items` and `metadata.resourceVersion`."""
         query: dict[str, str] = {"limit": str(page_size)}
-        if selector:
-            query["labelSelector"] = selector
+        query |= _selectors(selector, fields)
         while True:
             page = await self._json("GET", resource.path(namespace), query, accept=form.listed)
             yield page
@@ -93,6 +93,7 @@ class KubeClient:
         resource_version: str,
         *,
         selector: str | None = None,
+        fields: str | None = None,
         namespace: str | None = None,
         form: Form = WHOLE,
     ) -> AsyncIterator[Json]:
@@ -103,8 +104,7 @@ class KubeClient:
             "resourceVersion": resource_version,
             "timeoutSeconds": str(WATCH_TIMEOUT_S),
         }
-        if selector:
-            query["labelSelector"] = selector
+        query |= _selectors(selector, fields)
         limits = aiohttp.ClientTimeout(total=None, sock_connect=REQUEST_TIMEOUT_S, sock_read=WATCH_SILENCE_S)
         async with self._request(
             "GET", resource.path(namespace), query, accept=form.watched, limits=limits
@@ -230,6 +230,11 @@ def _failure(body: bytes, status: int) -> ClusterError:
     if status == 404 and not details.get("name"):
         return NotServed(message, status)
     return from_status(status, message)
+
+
+def _selectors(labels: str | None, fields: str | None) -> dict[str, str]:
+    selectors = {"labelSelector": labels, "fieldSelector": fields}
+    return {name: text for name, text in selectors.items() if text}
 
 
 def _error_event(event: Json) -> Exception:

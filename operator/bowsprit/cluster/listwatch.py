@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class ListWatch:
-    """One resource, optionally narrowed by labels or namespace, feeding one cache."""
+    """One resource, optionally narrowed by labels, fields or namespace, feeding one cache."""
 
     def __init__(
         self,
@@ -35,6 +35,7 @@ class ListWatch:
         cache: Cache[Any],
         *,
         selector: str | None = None,
+        fields: str | None = None,
         namespace: str | None = None,
         form: Form = WHOLE,
     ) -> None:
@@ -42,6 +43,7 @@ class ListWatch:
         self._resource = resource
         self._cache = cache
         self._selector = selector
+        self._fields = fields
         self._namespace = namespace
         self._form = form
         self._pause_s = BACKOFF_START_S
@@ -69,7 +71,11 @@ class ListWatch:
         seen: set[ObjectKey] = set()
         version = ""
         async for page in self._client.pages(
-            self._resource, selector=self._selector, namespace=self._namespace, form=self._form
+            self._resource,
+            selector=self._selector,
+            fields=self._fields,
+            namespace=self._namespace,
+            form=self._form,
         ):
             version = version or page["metadata"]["resourceVersion"]
             for obj in page["items"]:
@@ -85,6 +91,7 @@ class ListWatch:
                 self._resource,
                 version,
                 selector=self._selector,
+                fields=self._fields,
                 namespace=self._namespace,
                 form=self._form,
             ):

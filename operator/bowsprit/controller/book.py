@@ -13,8 +13,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bowsprit.cluster.cache import Cache, ObjectKey
-from bowsprit.cluster.resources import CHILDREN, LEADER_WORKER_SETS, Resource
+from bowsprit.cluster.resources import CHILDREN, DEPLOYMENTS, LEADER_WORKER_SETS, Resource
 from bowsprit.controller.children import Child, project
+from bowsprit.controller.complaints import Complaint
+from bowsprit.controller.complaints import project as project_complaint
 from bowsprit.controller.frame import Declared, declared_of
 from bowsprit.controller.queue import WorkQueue
 from bowsprit.inventory.ledger import GpuLedger
@@ -43,6 +45,8 @@ class Book:
         self.config_maps: Cache[str] = Cache(_resource_version, self._config_map_changed)
         self.pod_seen: Callable[[PodView], None] = lambda pod: None
         """Called with every version of a pod of ours."""
+        self.complaints: Cache[Complaint] = Cache(project_complaint, self._complaint_changed)
+        self._complaints_about: dict[ObjectKey, Complaint] = {}
         self._pods_of: dict[ModelKey, dict[ObjectKey, PodView]] = defaultdict(dict)
         self._children_of: dict[ModelKey, dict[tuple[str, str], Child]] = defaultdict(dict)
         self._users_of: dict[ObjectKey, set[ModelKey]] = defaultdict(set)
@@ -68,6 +72,9 @@ class Book:
 
     def child(self, resource: Resource, namespace: str, name: str) -> Child | None:
         return self.children[resource].get(ObjectKey(namespace, name))
+
+    def complaint_about(self, workload: Child) -> Complaint | None:
+        return self._complaints_about.get(ObjectKey(workload.namespace, workload.name))
 
     def node(self, name: str) -> NodeView | None:
         return self.nodes.get(ObjectKey("", name))
@@ -132,6 +139,25 @@ class Book:
 
     def _config_map_changed(self, key: ObjectKey, before: str | None, after: str | None) -> None:
         self._add_all(self._users_of.get(key, ()))
+
+    def _complaint_changed(self, _: ObjectKey, before: Complaint | None, after: Complaint | None) -> None:
+        about = {
+            ObjectKey(complaint.namespace, name)
+            for complaint in (before, after)
+            if complaint is not None
+            for name in complaint.workloads
+        }
+        for workload in about:
+            self._note_complaint(workload, before, after)
+
+    def _note_complaint(self, about: ObjectKey, before: Complaint | None, after: Complaint | None) -> None:
+        if after is not None:
+            self._complaints_about[about] = after
+        elif self._complaints_about.get(about) == before:
+            del self._complaints_about[about]
+        for resource in (DEPLOYMENTS, LEADER_WORKER_SETS):
+            if (workload := self.child(resource, *about)) is not None:
+                self.queue.add(workload.key)
 
     def _add_all(self, keys: Iterable[ModelKey]) -> None:
         for key in tuple(keys):

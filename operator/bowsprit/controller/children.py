@@ -37,6 +37,8 @@ class Child:
     rendered: str
     content: str
     """Hash of what it says now (spec or data, and labels), whoever wrote it."""
+    applied: str
+    """RFC 3339 time of our last apply that changed it."""
     foreign: bool
     """Somebody else owns a part of its content."""
     replicas: int
@@ -73,6 +75,7 @@ def project(resource: Resource, obj: Mapping[str, Any]) -> Child | None:
         revision=marks.get(labels.REVISION, ""),
         rendered=(meta.get("annotations") or {}).get(RENDERED, ""),
         content=digest([obj.get("spec"), obj.get("data"), marks]),
+        applied=next((str(e.get("time")) for e in meta.get("managedFields") or () if _ours(e)), ""),
         foreign=any(_foreign(entry) for entry in meta.get("managedFields") or ()),
         replicas=int(obj["spec"].get("replicas", 1)) if is_workload else 0,
         layout=workload.layout_of(obj) if is_workload else None,
@@ -108,7 +111,14 @@ def is_current(child: Child | None, manifest: Mapping[str, Any], written: str | 
     return not child.foreign if written is None else child.content == written
 
 
+def _ours(entry: Mapping[str, Any]) -> bool:
+    return entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply"
+
+
 def _foreign(entry: Mapping[str, Any]) -> bool:
     fields = entry.get("fieldsV1") or {}
-    ours = entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply"
-    return not ours and entry.get("subresource") != "status" and bool({"f:spec", "f:data"} & fields.keys())
+    return (
+        not _ours(entry)
+        and entry.get("subresource") != "status"
+        and bool({"f:spec", "f:data"} & fields.keys())
+    )

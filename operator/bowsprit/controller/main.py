@@ -27,6 +27,7 @@ from bowsprit.cluster.resources import (
     CONTROLLER_REVISIONS,
     DEFINITIONS,
     DEPLOYMENTS,
+    EVENTS,
     LEADER_WORKER_SETS,
     MODEL_DEPLOYMENTS,
     NODES,
@@ -35,6 +36,7 @@ from bowsprit.cluster.resources import (
 )
 from bowsprit.controller import handlers, logs
 from bowsprit.controller.book import Book
+from bowsprit.controller.complaints import FAILED_CREATE
 from bowsprit.controller.factsource import FactSource
 from bowsprit.controller.metrics import Metrics
 from bowsprit.controller.queue import WorkQueue
@@ -203,6 +205,7 @@ class Operator:
                 ListWatch(client, CONFIG_MAPS, book.config_maps, form=METADATA_ONLY),
                 ListWatch(client, CONTROLLER_REVISIONS, children[CONTROLLER_REVISIONS], selector=ours),
                 ListWatch(client, SERVICES, children[SERVICES], selector=ours),
+                ListWatch(client, EVENTS, book.complaints, fields=FAILED_CREATE),
             ],
             listed=[
                 ListWatch(client, MODEL_DEPLOYMENTS, book.models),

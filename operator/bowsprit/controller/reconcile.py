@@ -16,6 +16,7 @@ import structlog
 from bowsprit.cluster.cache import ObjectKey
 from bowsprit.cluster.errors import ClusterError
 from bowsprit.controller.book import FLEET, Book
+from bowsprit.controller.complaints import refusals
 from bowsprit.controller.factsource import Facts, FactSource
 from bowsprit.controller.frame import Declared, Frame, frame_of, wish_from
 from bowsprit.controller.groups import placed
@@ -306,6 +307,7 @@ class Reconciler:
             serving=frame.serving,
             lws_installed=self._book.lws_installed,
             apply_errors=model.errors,
+            refused_pods=refusals(frame, self._book.complaint_about),
         )
 
     def _wake(self, now: float) -> None:

@@ -91,6 +91,8 @@ class Observed:
     lws_installed: bool = True
     """The LeaderWorkerSet CRD is there."""
     apply_errors: tuple[ApplyError, ...] = ()
+    refused_pods: tuple[ApplyError, ...] = ()
+    """Workloads whose missing pods the API server refuses to their controllers."""
 
     @property
     def suspended(self) -> bool:

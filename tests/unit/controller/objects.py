@@ -31,6 +31,7 @@ def workload(name: str, layout: Layout = ONE, revision: str = NEW, **changes: An
         revision=revision,
         rendered="",
         content="",
+        applied="",
         foreign=False,
         replicas=1,
         layout=layout,
