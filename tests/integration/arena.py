@@ -284,12 +284,15 @@ class Arena:
             assert not meta.get("finalizers"), meta
             assert not any("kopf" in key for key in meta.get("annotations") or {}), meta
 
-    def clear(self) -> None:
-        """Takes everything of this test out of the cluster."""
+    def stop_operators(self) -> None:
         for operator in self._operators:
             if operator.running:
                 operator.resume()
                 operator.kill()
+
+    def clear(self) -> None:
+        """Takes everything of this test out of the cluster."""
+        self.stop_operators()
         self.kubectl(
             "delete", "mdep,deployments,leaderworkersets,pods", "--all", "--wait=false", "--ignore-not-found"
         )

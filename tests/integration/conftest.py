@@ -38,12 +38,17 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
     control_plane.kubectl("delete", "namespace", name, "--wait=false")
 
 
+def install_api(cluster: ControlPlane) -> None:
+    """The ModelDeployment CRD and the operator's rights."""
+    cluster.kubectl("apply", "-f", "-", input=crd_yaml())
+    cluster.kubectl("wait", "--for=condition=Established", "crd/modeldeployments.bowsprit.dev")
+    cluster.kubectl("apply", "-f", str(ROOT / "operator" / "rbac.yaml"))
+
+
 @pytest.fixture(scope="session")
 def api_installed(control_plane: ControlPlane) -> ControlPlane:
-    """The control plane with the ModelDeployment CRD and the operator's rights."""
-    control_plane.kubectl("apply", "-f", "-", input=crd_yaml())
-    control_plane.kubectl("wait", "--for=condition=Established", "crd/modeldeployments.bowsprit.dev")
-    control_plane.kubectl("apply", "-f", str(ROOT / "operator" / "rbac.yaml"))
+    """The control plane with all that the operator needs."""
+    install_api(control_plane)
     return control_plane
 
 
