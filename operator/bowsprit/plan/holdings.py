@@ -10,6 +10,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
 from bowsprit.plan.ask import Placement
+from bowsprit.plan.fleet import GpuNode
+from bowsprit.plan.ground import may_use
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.options import Options
 from bowsprit.plan.result import ReplicaPlan
@@ -79,12 +81,13 @@ class Holdings:
         self.retire.extend(replicas)
         self.coming = together(self.coming, gpus_by_node(replicas))
 
-    def keep_promises(self, free: dict[str, int]) -> None:
-        """Keep what was promised while its GPUs are there; `free` is reduced by what is kept."""
+    def keep_promises(self, nodes: Mapping[str, GpuNode], free: dict[str, int]) -> None:
+        """Keep what was promised while its GPUs are there and its nodes take its pods; `free` is reduced by
+        what is kept."""
         for replica in sorted(self.wish.promised, key=by_index):
             if len(self.kept) == self.wish.replicas:
                 return
-            if self.wish.one_pod_only and replica.layout.pods > 1:
+            if not self._may_go(replica, nodes):
                 continue
             need = gpus_by_node([replica])
             victims = self._victims(need, free)
@@ -93,12 +96,24 @@ class Holdings:
                 self.take(need, free)
                 self.kept.append(replica)
 
+    def _may_go(self, replica: ReplicaPlan, nodes: Mapping[str, GpuNode]) -> bool:
+        """Whether the pods, which are not bound yet, can still be started there: taints and labels change."""
+        if self.wish.one_pod_only and replica.layout.pods > 1:
+            return False
+        there = [nodes.get(pod.node) for pod in replica.pods]
+        return all(
+            node is not None
+            and node.product == replica.layout.product
+            and may_use(self.wish.accelerator, node)
+            for node in there
+        )
+
     def _victims(self, need: Mapping[str, int], free: Mapping[str, int]) -> list[ReplicaPlan] | None:
         """Old replicas that must go for `need`; None when even all of them would not do."""
 
         def enough(replicas: Sequence[ReplicaPlan]) -> bool:
             back = together(self.coming, gpus_by_node(replicas))
-            return all(node in free and free[node] + back.get(node, 0) >= gpus for node, gpus in need.items())
+            return all(free[node] + back.get(node, 0) >= gpus for node, gpus in need.items())
 
         if self.wish.rollout is not RolloutMode.AUTO:
             return [] if enough([]) else None

@@ -1,7 +1,7 @@
 """plan(): from all wishes and one fleet to replica plans and refusals, in one pure step.
 
 1. What stands stays; a surplus, and old replicas that are no longer needed, retire.
-2. What was promised is kept while its GPUs are there.
+2. What was promised is kept while its GPUs are there and its nodes take its pods.
 3. What is missing is planned for all models together (arbitration, packing).
 4. A model in the middle of a rollout that found no room is planned on GPUs that come back from its own pods,
    and takes the place of its old replicas when its rollout mode allows.
@@ -30,10 +30,11 @@ from bowsprit.plan.wish import Accelerator, RolloutMode, Wish
 def plan(wishes: Sequence[Wish], fleet: Fleet) -> Plan:
     """Replica plans for every wish; the models are in the order of their keys."""
     models = sorted((Holdings(wish) for wish in wishes), key=lambda model: model.order)
+    nodes = {node.name: node for node in fleet.nodes}
     free = {node.name: node.free for node in fleet.nodes}
     for model in models:
         model.retire_replaced()
-        model.keep_promises(free)
+        model.keep_promises(nodes, free)
     waiting = [model for model in models if model.missing > 0]
     if not waiting:
         return Plan(tuple(sorted((_settled(model) for model in models), key=lambda each: each.key)))
