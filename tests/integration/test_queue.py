@@ -117,7 +117,7 @@ def test_what_cannot_be_is_refused_with_field_and_cure(
         assert word in stalled["message"], stalled["message"]
     assert stage.status("impossible")["phase"] == "Failed"
     assert "waiting" not in stage.status("impossible")
-    stage.patch("impossible", {"parallelism": None, "capacity": {"maxModelLen": 8192}})
+    stage.patch("impossible", {"parallelism": None, "capacity": {"maxModelLen": 8192, "concurrency": None}})
     stage.wait_ready("impossible")
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from bowsprit.api.reasons import Condition, Reason
 from bowsprit.status.findings import LOSSES, PLANNING, RESERVING, SERVING, Course, Finding, first
 from bowsprit.status.observed import Observed
-from bowsprit.status.text import count, listed
+from bowsprit.status.text import count, listed, share
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
@@ -55,9 +55,9 @@ def reconciling(observed: Observed) -> Verdict:
     if not settled(observed) and finding is not None:
         return Verdict(TRUE, finding.reason, finding.message)
     if surplus:
-        return Verdict(
-            TRUE, Reason.RECONCILING, f"{count(len(surplus), 'replica')} stopping; its GPUs come free then."
-        )
+        whose = "its" if len(surplus) == 1 else "their"
+        message = f"{count(len(surplus), 'replica')} stopping; {whose} GPUs come free then."
+        return Verdict(TRUE, Reason.RECONCILING, message)
     return Verdict(FALSE, Reason.RECONCILED, "The cluster is as the spec asks.")
 
 
@@ -65,9 +65,10 @@ def stalled(observed: Observed) -> Verdict:
     finding = first(SERVING, observed)
     if finding is not None and finding.course is Course.STALLED:
         return Verdict(TRUE, finding.reason, finding.message)
-    return Verdict(
-        FALSE, finding.reason if finding else Reason.RECONCILED, "No change of the spec is needed."
-    )
+    if finding is None:
+        return Verdict(FALSE, Reason.RECONCILED, "Nothing is in the way.")
+    rest = "Suspended, as asked." if observed.suspended else "It goes on by itself: see Ready."
+    return Verdict(FALSE, finding.reason, rest)
 
 
 def plugin_verified(observed: Observed) -> Verdict:
@@ -94,13 +95,17 @@ def gpus_reserved(observed: Observed) -> Verdict:
         return Verdict(TRUE, Reason.RESERVED, _reserved_message(observed))
     if first(PLANNING, observed) is None or finding.reason == Reason.WAITING_FOR_GPUS:
         return _not_yet(finding)
-    held = f"{observed.reserved} of {count(observed.wanted, 'replica')} hold their GPUs: see Planned."
+    if not observed.wanted:
+        return _not_yet(replace(finding, message="No GPUs are reserved anew: see Planned."))
+    held = f"GPUs are reserved for {share(observed.reserved, observed.wanted, 'replica')}: see Planned."
     return _not_yet(replace(finding, message=held))
 
 
 def available(observed: Observed) -> Verdict:
-    asked = f" of {count(observed.wanted, 'replica')}" if observed.spec else ""
-    message = f"{observed.answering}{asked} serving."
+    if observed.spec is None:
+        message = f"{count(observed.answering, 'replica')} serving."
+    else:
+        message = f"{share(observed.answering, observed.wanted, 'replica')} serving."
     status = TRUE if observed.answering else FALSE
     if observed.answering and observed.answering >= observed.wanted:
         return Verdict(TRUE, Reason.REPLICAS_READY, message)
@@ -116,7 +121,11 @@ def progressing(observed: Observed) -> Verdict:
         return Verdict(TRUE, Reason.ROLLOUT_COMPLETE, message)
     if finding is None:
         return Verdict(UNKNOWN, Reason.RECONCILING, "Not observed yet.")
-    message = f"{observed.ready} of {count(observed.wanted, 'replica')} of revision {observed.target} ready"
+    if observed.target is None:
+        message = "Which revision is asked for is not known yet"
+    else:
+        ready_ones = share(observed.ready, observed.wanted, "replica")
+        message = f"{ready_ones} of revision {observed.target} ready"
     if finding.course is not Course.WORKING:
         return Verdict(FALSE, finding.reason, f"{message}; it stands still: see Ready.")
     return Verdict(TRUE, Reason.ROLLING_OUT if observed.rolling else finding.reason, f"{message}.")
@@ -165,9 +174,8 @@ def _ready_message(observed: Observed) -> str:
     if not observed.wanted:
         return "Scaled to 0 replicas, as asked: nothing serves."
     layouts = _layouts(observed)
-    return (
-        f"{observed.ready} of {count(observed.wanted, 'replica')} ready{': ' + layouts if layouts else ''}."
-    )
+    ready_ones = share(observed.ready, observed.wanted, "replica")
+    return f"{ready_ones} ready{': ' + layouts if layouts else ''}."
 
 
 def _reserved_message(observed: Observed) -> str:

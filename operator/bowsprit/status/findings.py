@@ -93,10 +93,9 @@ def refused(observed: Observed) -> Finding | None:
     plan = observed.plan
     if plan is None or plan.refusal is None:
         return None
-    placed = f"{len(plan.replicas)} of {count(plan.wanted, 'replica')} planned. " if plan.replicas else ""
     place = f" Place {plan.position} in the queue; it starts by itself." if plan.position else ""
     course = Course.BLOCKED if plan.refusal.waits else Course.STALLED
-    return Finding(plan.refusal.reason, f"{placed}{plan.refusal.message}{place}", course)
+    return Finding(plan.refusal.reason, f"{plan.refusal.message}{place}", course)
 
 
 def waits_for_gpus(observed: Observed) -> Finding | None:
@@ -164,7 +163,7 @@ def node_lost(observed: Observed) -> Finding | None:
         return None
     nodes = listed(sorted({node for unit in hit for node in unit.lost_nodes}))
     message = (
-        f"{count(len(hit), 'replica')} stood on {nodes}, gone or not Ready. "
+        f"{count(len(hit), 'replica')} stood on {nodes}: gone, or not Ready. "
         "Each is planned again as a whole; the others are not touched."
     )
     return Finding(Reason.NODE_LOST, message, Course.WORKING)

@@ -21,6 +21,13 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def share(part: int, whole: int, noun: str) -> str:
+    """`1 of 2 pods`; `3 pods, 2 asked for` when there are more than that."""
+    if part > whole:
+        return f"{count(part, noun)}, {whole} asked for"
+    return f"{part} of {count(whole, noun)}"
+
+
 def listed(names: Sequence[str], limit: int = 4) -> str:
     """`a, b and 3 more`: the first names and how many follow."""
     shown = list(dict.fromkeys(names))

@@ -84,6 +84,7 @@ LIFE: dict[str, Observed] = {
     ),
     "the config is missing": replace(
         CREATED,
+        target=None,
         facts=FactsError(
             "ModelConfigMissing",
             "model.config.configMapRef.name",
@@ -199,6 +200,10 @@ LIFE: dict[str, Observed] = {
     "a quota refuses the workload": replace(
         PLANNED,
         apply_errors=(ApplyError("Deployment/llama-new", "exceeded quota: gpu, limited: requests.cpu=8"),),
+    ),
+    "a quota refuses the pods": replace(
+        PLANNED,
+        refused_pods=(ApplyError("Deployment/llama-new", "forbidden: exceeded quota: gpu, limited: pods=8"),),
     ),
     "plugins without preflight": replace(
         READY, spec=spec(plugins=[{"image": "registry.example/plugin:1"}], preflight="Skip")
