@@ -86,12 +86,16 @@ class Reconciler:
     async def run(self) -> None:
         """Passes until cancelled."""
         while True:
-            keys = await self._queue.take()
-            with self._metrics.reconcile_seconds.time():
-                await self._pass(keys)
-            self.last_pass = asyncio.get_running_loop().time()
-            self._metrics.queue_depth.set(len(self._queue))
-            self._metrics.queue_delayed.set(self._queue.delayed)
+            await self.step()
+
+    async def step(self) -> None:
+        """Waits until something is due and makes one pass; its writers go on afterwards."""
+        keys = await self._queue.take()
+        with self._metrics.reconcile_seconds.time():
+            await self._pass(keys)
+        self.last_pass = asyncio.get_running_loop().time()
+        self._metrics.queue_depth.set(len(self._queue))
+        self._metrics.queue_delayed.set(self._queue.delayed)
 
     async def drain(self) -> None:
         """Waits for the writers that are under way."""

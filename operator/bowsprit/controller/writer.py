@@ -6,6 +6,7 @@ Errors are sorted here: what the API server refuses becomes a condition, everyth
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -36,6 +37,13 @@ log = structlog.get_logger()
 _RESOURCES = {resource.kind: resource for resource in (*CHILDREN, PODS)}
 _INVALID = (400, 422)
 
+STATUS_PAUSE_S = 1.0
+"""How often the status of one model is written for what is neither a promise nor a turning point."""
+
+
+_PROMISES = frozenset({"plan", "revisions"})
+"""What the next operator has to find in the status."""
+
 
 class NotLeading(Exception):
     """The Lease may not be ours: nothing may be written. It is renewed soon, or the process ends."""
@@ -53,15 +61,18 @@ class Writer:
         self.now = now
         self._written: dict[str, str] = {}
         """uid of a child -> the content that our last apply left behind."""
+        self._told: dict[ModelKey, float] = {}
+        """When the status of a model was last written."""
 
     async def write(self, frame: Frame, status: Mapping[str, Any], steps: Steps) -> tuple[ApplyError, ...]:
         """Carries out all steps; returns what the API server refused. ClusterError: try again."""
-        await self._status(frame, status)
+        notes = events_between(frame.declared.status, status)
+        await self._status(frame, status, bool(notes))
         try:
             return await self._carry_out(frame, steps)
         finally:
             # Last: nobody waits for them.
-            for note in events_between(frame.declared.status, status):
+            for note in notes:
                 await self._event(frame, note)
 
     async def _carry_out(self, frame: Frame, steps: Steps) -> tuple[ApplyError, ...]:
@@ -89,6 +100,7 @@ class Writer:
         the children have lost their owner before; orphans stay.
         """
         owner = await self._living_owner(key)
+        self._told.pop(key, None)
         for child in children:
             if child.owner not in ("", owner) and not child.terminating:
                 await self._tolerate_absence(self._delete(key, Deletion(child.kind, child.name, child.uid)))
@@ -103,13 +115,18 @@ class Writer:
         gone = "deletionTimestamp" in model["metadata"]
         return None if gone else str(model["metadata"]["uid"])
 
-    async def _status(self, frame: Frame, status: Mapping[str, Any]) -> None:
-        before = frame.declared.status
-        patch = merge_patch(before, status)
+    async def _status(self, frame: Frame, status: Mapping[str, Any], is_turning_point: bool) -> None:
+        """Promises and turning points are written at once. The rest (so many pods are there, so many are
+        bound) may be old news in a moment: it is put off while the last write is fresh."""
+        patch = merge_patch(frame.declared.status, status)
         if not patch:
             return
+        key, now = frame.key, asyncio.get_running_loop().time()
+        pause = self._told.get(key, -STATUS_PAUSE_S) + STATUS_PAUSE_S - now
+        if pause > 0 and not is_turning_point and not _PROMISES & patch.keys():
+            self._book.queue.add_after(key, pause)
+            return
         self._check()
-        key = frame.key
         answer = await self._client.merge_patch(
             MODEL_DEPLOYMENTS,
             key.namespace,
@@ -117,6 +134,7 @@ class Writer:
             {"metadata": {"uid": frame.declared.uid}, "status": patch},
             "status",
         )
+        self._told[key] = now
         self._book.models.upsert(answer)
 
     async def _apply(self, frame: Frame, manifest: Mapping[str, Any]) -> None:

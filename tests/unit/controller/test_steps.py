@@ -136,6 +136,22 @@ def test_pins_take_their_gpus_out_of_what_the_pass_has_left() -> None:
     assert steps(frame(waiting), plan, free).pins == ()
 
 
+@pytest.mark.parametrize(
+    ("pods", "free", "expected"),
+    [
+        pytest.param(ranks("", "", ""), FREE, False, id="its GPUs are free: it is pinned"),
+        pytest.param(ranks("", "", ""), {**FREE, "n2": 0}, True, id="a GPU is still held by somebody"),
+        pytest.param(ranks("", ""), {}, False, id="it waits for a pod, which will be seen"),
+        pytest.param(ranks("n1", "n2", "n3"), {}, False, id="it stands"),
+    ],
+)
+def test_a_model_is_held_back_while_only_gpus_are_missing(
+    pods: list[PodView], free: dict[str, int], expected: bool
+) -> None:
+    recorded = promise(0, THREE, "n1", "n2", "n3")
+    assert steps(frame(pods, recorded), planned(WANTED), dict(free)).held_back is expected
+
+
 def test_a_surplus_group_gets_no_node() -> None:
     waiting = [*ranks("", "", ""), *ranks("", "", "", group=1)]
     assert {name.rsplit("-", 1)[0] for name in pins(steps(frame(waiting), planned(WANTED)))} <= {

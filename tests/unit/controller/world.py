@@ -1,0 +1,194 @@
+"""The reconciler on an API server of dicts: it answers writes as the real one would, and counts them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from bowsprit.cluster.cache import key_of
+from bowsprit.cluster.client import FIELD_MANAGER, KubeClient
+from bowsprit.cluster.errors import NotFound
+from bowsprit.cluster.resources import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    MODEL_DEPLOYMENTS,
+    NODES,
+    PODS,
+    Resource,
+)
+from bowsprit.controller.book import Book
+from bowsprit.controller.factsource import FactSource
+from bowsprit.controller.metrics import Metrics
+from bowsprit.controller.queue import WorkQueue
+from bowsprit.controller.reconcile import Reconciler
+from bowsprit.controller.settings import Settings
+from bowsprit.controller.writer import Writer
+from bowsprit.inventory.products import ProductTable
+from bowsprit.plan.key import ModelKey
+
+Json = dict[str, Any]
+
+LLAMA = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+    "torch_dtype": "bfloat16",
+}
+
+
+class Server(KubeClient):
+    """Keeps objects by resource and key; every write gives a new resourceVersion."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Resource, dict[tuple[str, str], Json]] = {}
+        self.writes: Counter[str] = Counter()
+        self._versions = itertools.count(1)
+
+    def put(self, resource: Resource, obj: Mapping[str, Any]) -> Json:
+        """Stores an object as a client would send it, with what a server adds."""
+        stored = self.objects.setdefault(resource, {})
+        key, version = key_of(obj), str(next(self._versions))
+        before = stored.get(key, {"metadata": {"uid": f"uid-{resource.plural}-{'-'.join(key)}"}})
+        meta = {**before["metadata"], **obj["metadata"], "resourceVersion": version}
+        stored[key] = {**before, **obj, "metadata": meta}
+        return stored[key]
+
+    async def get(self, resource: Resource, namespace: str | None, name: str) -> Json:
+        found = self.objects.get(resource, {}).get((namespace or "", name))
+        if found is None:
+            raise NotFound(f"{resource.plural} {name}", 404)
+        return found
+
+    async def apply(self, resource: Resource, manifest: Mapping[str, Any]) -> Json:
+        self.writes[f"apply {manifest['kind']}"] += 1
+        fields = [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": {"f:spec": {}}}]
+        meta = {**manifest["metadata"], "managedFields": fields}
+        return self.put(resource, {**manifest, "metadata": meta})
+
+    async def merge_patch(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        patch: Mapping[str, Any],
+        subresource: str | None = None,
+    ) -> Json:
+        self.writes[f"patch {resource.plural}{'/' if subresource else ''}{subresource or ''}"] += 1
+        return self.put(resource, _merged(await self.get(resource, namespace, name), patch))
+
+    async def json_patch(self, resource: Resource, namespace: str | None, name: str, operations: Any) -> Json:
+        """Of a pod that is pinned: the affinity goes in, the gate comes off."""
+        self.writes["pin"] += 1
+        pod = await self.get(resource, namespace, name)
+        added = next(each["value"] for each in operations if each["op"] == "add")
+        return self.put(resource, {**pod, "spec": {**pod["spec"], "affinity": added, "schedulingGates": []}})
+
+    async def create(self, resource: Resource, namespace: str | None, manifest: Mapping[str, Any]) -> Json:
+        self.writes[f"create {resource.plural}"] += 1
+        return dict(manifest)
+
+
+def _merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Json:
+    merged = {key: value for key, value in before.items() if key not in patch or patch[key] is not None}
+    for key, value in patch.items():
+        if isinstance(value, Mapping):
+            merged[key] = _merged(before.get(key) or {}, value)
+        elif value is not None:
+            merged[key] = value
+    return merged
+
+
+class World:
+    """Nodes, models and pods, the operator's view of them, and its reconciler at work."""
+
+    def __init__(self) -> None:
+        self.server = Server()
+        self.queue: WorkQueue[ModelKey] = WorkQueue(settle_s=0)
+        self.book = Book(self.queue, ProductTable())
+        self._metrics = Metrics()
+        writer = Writer(self.server, self.book, lambda: True, lambda: "2026-11-30T12:00:00Z")
+        facts = FactSource(self.server, self.book.config_maps)
+        self.reconciler = Reconciler(self.book, facts, writer, self._metrics, Settings())
+
+    @property
+    def passes(self) -> int:
+        count = self._metrics.registry.get_sample_value("bowsprit_reconcile_duration_seconds_count")
+        return int(count or 0)
+
+    def node(self, name: str, heartbeat: str = "", gpus: int = 4) -> None:
+        ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": heartbeat}
+        labels = {"nvidia.com/gpu.product": "NVIDIA-A100-80GB-PCIe", "nvidia.com/gpu.memory": "81920"}
+        status = {"allocatable": {"nvidia.com/gpu": str(gpus)}, "conditions": [ready]}
+        node = {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": status}
+        self.book.nodes.upsert(self.server.put(NODES, node))
+
+    def model(self, name: str) -> None:
+        meta = {"namespace": "team", "name": name}
+        data = {"config.json": json.dumps(LLAMA)}
+        self.book.config_maps.upsert(self.server.put(CONFIG_MAPS, {"metadata": meta, "data": data}))
+        spec = {
+            "model": {"uri": "hf://example/model", "config": {"configMapRef": {"name": name}}},
+            "preflight": "Skip",
+            "capacity": {"maxModelLen": 8192},
+        }
+        created = {**meta, "generation": 1, "creationTimestamp": "2026-11-30T11:00:00Z"}
+        head = {"apiVersion": "bowsprit.dev/v1alpha1", "kind": "ModelDeployment"}
+        stored = self.server.put(MODEL_DEPLOYMENTS, {**head, "metadata": created, "spec": spec})
+        self.book.models.upsert(stored)
+
+    def pod(self, model: str, **status: Any) -> None:
+        """The pod of a model's only workload, as the ReplicaSet made it; bound where it was pinned."""
+        workload = next(
+            each
+            for each in self.server.objects[DEPLOYMENTS].values()
+            if each["metadata"]["labels"]["bowsprit.dev/model"] == model
+        )
+        template, name = workload["spec"]["template"], f"{workload['metadata']['name']}-abc-1"
+        meta = {**template["metadata"], "namespace": "team", "name": name}
+        known = self.server.objects.get(PODS, {}).get(("team", name))
+        spec = dict(known["spec"] if known else template["spec"])
+        if status.get("phase") == "Running":
+            required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+            spec["nodeName"] = required["nodeSelectorTerms"][0]["matchFields"][0]["values"][0]
+        pod = {"metadata": meta, "spec": spec, "status": status}
+        self.book.pods.upsert(self.server.put(PODS, pod))
+
+    def relist(self) -> None:
+        """What a resync does: everything is shown again, unchanged."""
+        caches = {
+            NODES: self.book.nodes,
+            PODS: self.book.pods,
+            CONFIG_MAPS: self.book.config_maps,
+            MODEL_DEPLOYMENTS: self.book.models,
+            **self.book.children,
+        }
+        for resource, cache in caches.items():
+            for obj in self.server.objects.get(resource, {}).values():
+                cache.upsert(obj)
+
+    async def settle(self) -> None:
+        """Lets the reconciler work until nothing is due any more."""
+        while len(self.queue):
+            await self.reconciler.step()
+            await self.reconciler.drain()
+
+    async def serve(self, *names: str) -> None:
+        """Makes models and brings them to the end: planned, pinned, bound and ready."""
+        for name in names:
+            self.model(name)
+        await self.settle()
+        for name in names:
+            self.pod(name, phase="Pending")
+        await self.settle()
+        for name in names:
+            self.pod(name, phase="Running", conditions=[{"type": "Ready", "status": "True"}])
+        await self.settle()
