@@ -91,6 +91,11 @@ class OperatorProcess:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
+    def ended(self, seconds: float = 30.0) -> int:
+        """Waits until the process ends by itself; returns the exit code."""
+        assert self._process is not None
+        return self._process.wait(timeout=seconds)
+
     @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None

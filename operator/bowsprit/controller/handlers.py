@@ -30,32 +30,35 @@ OURS = f"{MANAGED_BY}=bowsprit"
 LWS_CRD = f"{LEADER_WORKER_SETS.plural}.{LEADER_WORKER_SETS.group}"
 
 
+Tell = Callable[..., object]
+"""Calls a function with arguments where the caches live: kopf has a thread of its own."""
+
+
 def registry_for(
-    book: Book, lws_appeared: Callable[[bool], None], login: Callable[[], Any]
+    book: Book, lws_appeared: Callable[[bool], None], login: Configuration, tell: Tell
 ) -> kopf.OperatorRegistry:
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry, id="login")(_login_handler(login))
-    _feed(registry, MODEL_DEPLOYMENTS, book.models)
-    _feed(registry, DEPLOYMENTS, book.children[DEPLOYMENTS])
-    _feed(registry, LEADER_WORKER_SETS, book.children[LEADER_WORKER_SETS])
+    _feed(registry, MODEL_DEPLOYMENTS, book.models, tell)
+    _feed(registry, DEPLOYMENTS, book.children[DEPLOYMENTS], tell)
+    _feed(registry, LEADER_WORKER_SETS, book.children[LEADER_WORKER_SETS], tell)
 
     @kopf.on.event("apiextensions.k8s.io", "v1", "customresourcedefinitions", registry=registry, id="crd")
     async def crd(event: kopf.RawEvent, name: str | None, **_: Any) -> None:
         if name == LWS_CRD:
-            lws_appeared(event["type"] != "DELETED")
+            tell(lws_appeared, event["type"] != "DELETED")
 
     return registry
 
 
-def _feed(registry: kopf.OperatorRegistry, resource: Resource, cache: Cache[Any]) -> None:
+def _feed(registry: kopf.OperatorRegistry, resource: Resource, cache: Cache[Any], tell: Tell) -> None:
     @kopf.on.event(resource.group, resource.version, resource.plural, registry=registry, id=resource.plural)
     async def seen(event: kopf.RawEvent, **_: Any) -> None:
-        cache.event(event["type"], event["object"])
+        tell(cache.event, event["type"], event["object"])
 
 
-def _login_handler(login: Callable[[], Any]) -> Callable[..., Any]:
+def _login_handler(configuration: Configuration) -> Callable[..., Any]:
     async def handler(**_: Any) -> kopf.ConnectionInfo:
-        configuration: Configuration = login()
         return await connection_info(configuration)
 
     return handler

@@ -11,6 +11,7 @@ import datetime
 import os
 import signal
 import socket
+import threading
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,8 @@ from bowsprit.plan.key import ModelKey
 
 log = structlog.get_logger()
 
+RETRY_S = 0.2
+
 STUCK_S = 120.0
 """A queue that has not moved for so long while keys are due means that the process hangs."""
 
@@ -75,6 +78,8 @@ class _Feeds:
     listed: list[ListWatch]
     """Kinds that kopf watches: listed at the start and from time to time."""
     lws: ListWatch
+    promises: list[ListWatch]
+    """Those of the above that show what GPUs are promised to whom."""
 
 
 class Operator:
@@ -95,6 +100,13 @@ class Operator:
         self._synced = asyncio.Event()
         self._leading = asyncio.Event()
         self._lost = False
+        self._watcher_stop = threading.Event()
+        self._registry = handlers.registry_for(
+            self._book,
+            self._book.set_lws_installed,
+            client.api.configuration,
+            asyncio.get_running_loop().call_soon_threadsafe,
+        )
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
@@ -102,41 +114,50 @@ class Operator:
             loop.add_signal_handler(signum, self._stop.set)
         port = await self._server.start(self._settings.listen_host, self._settings.listen_port)
         log.info("operator.started", port=port)
-        tasks = [asyncio.create_task(part) for part in self._parts()]
+        parts = [asyncio.create_task(part) for part in self._parts()]
+        watcher = asyncio.create_task(asyncio.to_thread(self._watch))
         stopped = asyncio.create_task(self._stop.wait())
-        done, _ = await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
-        failed = next((task for task in done if task is not stopped and task.exception()), None)
-        await self._shut_down([stopped, *tasks])
-        if failed is not None:
-            raise failed.exception() or RuntimeError("a part of the operator ended")
-        log.info("operator.stopped", lost_lease=self._lost)
-        return 1 if self._lost else 0
+        done, _ = await asyncio.wait([stopped, watcher, *parts], return_when=asyncio.FIRST_COMPLETED)
+        await self._shut_down([stopped, *parts], watcher)
+        if self._lost:
+            return 1
+        for part in done - {stopped}:
+            raise part.exception() or RuntimeError("a part of the operator ended")
+        log.info("operator.stopped")
+        return 0
 
     def _parts(self) -> list[Coroutine[Any, Any, None]]:
-        registry = handlers.registry_for(
-            self._book, self._lws_changed, lambda: self._client.api.configuration
-        )
-        watcher = kopf.operator(
-            registry=registry,
-            settings=handlers.settings_for(),
-            clusterwide=True,
-            standalone=True,
-            stop_flag=self._stop,
-        )
-        feeds = [feed.run() for feed in self._feeds.watched]
-        return [watcher, *feeds, self._resync(), self._campaign(), self._plan()]
+        return [
+            *(feed.run() for feed in self._feeds.watched),
+            self._resync(),
+            self._campaign(),
+            self._plan(),
+        ]
 
-    async def _shut_down(self, tasks: list[asyncio.Task[Any]]) -> None:
+    def _watch(self) -> None:
+        """kopf, in a thread and a loop of its own: it takes the signals of the main thread for itself, and
+        at its end cancels every task of its loop, whoever has started it."""
+        asyncio.run(
+            kopf.operator(
+                registry=self._registry,
+                settings=handlers.settings_for(),
+                clusterwide=True,
+                standalone=True,
+                stop_flag=self._watcher_stop,
+            )
+        )
+
+    async def _shut_down(self, tasks: list[asyncio.Task[Any]], watcher: asyncio.Task[None]) -> None:
         """Lets the writes under way finish, gives the Lease back, then stops everything."""
-        self._stop.set()
-        for task in tasks[2:]:
+        for task in tasks:
             task.cancel()
         try:
             await asyncio.wait_for(self._reconciler.drain(), timeout=10)
         except TimeoutError:
             log.warning("operator.drain_timeout")
         await self._leadership.release()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._watcher_stop.set()
+        await asyncio.gather(*tasks, watcher, return_exceptions=True)
         await self._server.stop()
 
     async def _campaign(self) -> None:
@@ -145,8 +166,18 @@ class Operator:
     async def _plan(self) -> None:
         """Plans and writes from the moment on when the Lease is ours and the caches are full."""
         await self._leading.wait()
+        if self._synced.is_set():
+            await self._catch_up()
         await self._synced.wait()
         await self._reconciler.run()
+
+    async def _catch_up(self) -> None:
+        """What the last leader promised and pinned may not have come by our watches yet."""
+        for feed in self._feeds.promises:
+            done = await self._relist(feed)
+            while not done:
+                await asyncio.sleep(RETRY_S)
+                done = await self._relist(feed)
 
     async def _lease_acquired(self) -> None:
         log.info("lease.acquired")
@@ -166,9 +197,10 @@ class Operator:
                 await self._relist(feed)
             if self._book.synced:
                 self._synced.set()
-            await asyncio.sleep(self._settings.resync_s if self._book.synced else 0.2)
+            await asyncio.sleep(self._settings.resync_s if self._book.synced else RETRY_S)
 
-    async def _relist(self, feed: ListWatch) -> None:
+    async def _relist(self, feed: ListWatch) -> bool:
+        """Whether it went."""
         try:
             await feed.relist()
         except NotServed as error:
@@ -181,6 +213,8 @@ class Operator:
         else:
             if feed is self._feeds.lws:
                 self._book.set_lws_installed(True)
+            return True
+        return False
 
     async def _lws_defined(self) -> bool:
         """Whether LeaderWorkerSet has a definition: an API server that starts may not serve it yet."""
@@ -192,26 +226,26 @@ class Operator:
             return True
         return bool(found["items"])
 
-    def _lws_changed(self, installed: bool) -> None:
-        self._book.set_lws_installed(installed)
-
     def _make_feeds(self) -> _Feeds:
+        models = ListWatch(self._client, MODEL_DEPLOYMENTS, self._book.models)
+        pods = ListWatch(self._client, PODS, self._book.pods)
         client, book, ours = self._client, self._book, handlers.OURS
         children = book.children
         return _Feeds(
             watched=[
                 ListWatch(client, NODES, book.nodes),
-                ListWatch(client, PODS, book.pods),
+                pods,
                 ListWatch(client, CONFIG_MAPS, book.config_maps, form=METADATA_ONLY),
                 ListWatch(client, CONTROLLER_REVISIONS, children[CONTROLLER_REVISIONS], selector=ours),
                 ListWatch(client, SERVICES, children[SERVICES], selector=ours),
                 ListWatch(client, EVENTS, book.complaints, fields=FAILED_CREATE),
             ],
             listed=[
-                ListWatch(client, MODEL_DEPLOYMENTS, book.models),
+                models,
                 ListWatch(client, DEPLOYMENTS, children[DEPLOYMENTS], selector=ours),
             ],
             lws=ListWatch(client, LEADER_WORKER_SETS, children[LEADER_WORKER_SETS], selector=ours),
+            promises=[models, pods],
         )
 
     def _unhealthy(self) -> str | None:
