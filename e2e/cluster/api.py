@@ -8,7 +8,7 @@ import http.client
 import json
 import ssl
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,14 @@ class Api:
         with closing(self._connect()) as connection:
             for manifest in manifests:
                 _checked(connection, "POST", path, manifest)
+
+    def watch(self, path: str) -> Iterator[dict[str, Any]]:
+        """The events of a watch, until the API server ends it."""
+        with closing(self._connect()) as connection:
+            connection.timeout = None  # type: ignore[assignment]  # a watch may be silent for long
+            connection.request("GET", path)
+            for line in connection.getresponse():
+                yield json.loads(line)
 
     def _connect(self) -> http.client.HTTPSConnection:
         assert self._server.hostname is not None
