@@ -94,7 +94,8 @@ def _schema_problems(schema: Mapping[str, Any], value: Any, path: str) -> Iterat
             yield Problem(path, f"must be a whole number or a text, not {_kind_of(value)}")
             return
     elif not _has_type(value, schema.get("type")):
-        yield Problem(path, f"must be {_NOUNS[schema['type']]}, not {_kind_of(value)}")
+        hint = ": put it into quotes" if schema["type"] == "string" and isinstance(value, bool) else ""
+        yield Problem(path, f"must be {_NOUNS[schema['type']]}, not {_kind_of(value)}{hint}")
         return
     if "enum" in schema and value not in schema["enum"]:
         yield Problem(path, f"must be one of {', '.join(schema['enum'])}, not {_shown(value)}")

@@ -1,4 +1,4 @@
-"""ModelDeployments and their ConfigMaps from `-f` files, checked as the API server would."""
+"""ModelDeployments and their ConfigMaps from `-f` files, checked as the API server and the operator would."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from bowsprit.cli.problems import BadInput, Place, Problem
 from bowsprit.facts.config_map import facts_from_config_map, no_config_named
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.plan.key import ModelKey
+from bowsprit.render.problems import problems as unrenderable
 from bowsprit.render.wishes import hf_overrides_of
 
 CONFIG_MAP = "ConfigMap"
@@ -75,15 +76,21 @@ def _faults(document: Document) -> Iterator[Problem]:
 
 
 def _deployment_faults(document: Document) -> Iterator[Problem]:
+    """What the API server would refuse; when there is nothing, what the operator would (InvalidSpec)."""
     faults = validate(document.body)
     for fault in faults:
         yield Problem(document.place, fault.field, fault.message)
-    if not faults:
-        try:
-            ModelDeployment.model_validate(document.body)
-        except ValidationError as error:
-            for each in error.errors():
-                yield Problem(document.place, ".".join(map(str, each["loc"])), each["msg"])
+    if faults:
+        return
+    try:
+        deployment = ModelDeployment.model_validate(document.body)
+    except ValidationError as error:
+        for each in error.errors():
+            yield Problem(document.place, ".".join(map(str, each["loc"])), each["msg"])
+        return
+    for problem in unrenderable(deployment.spec):
+        field, _, message = problem.partition(": ")
+        yield Problem(document.place, field, message)
 
 
 def _config_map_faults(document: Document) -> Iterator[Problem]:

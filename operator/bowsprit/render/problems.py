@@ -13,6 +13,7 @@ from types import NoneType
 from typing import Any
 
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
+from bowsprit.render import engine_args
 from bowsprit.render.names import LAYOUT_ENV
 from bowsprit.render.template import MERGE_KEYS
 
@@ -26,7 +27,10 @@ _DURATION = "terminationGracePeriodSeconds"
 def problems(spec: ModelDeploymentSpec) -> tuple[str, ...]:
     """What is wrong with a spec, each as `field: what is wrong and what to do`."""
     unwritable = [f"{path}: {fault}" for path, value in _open_values(spec) if (fault := _json_fault(value))]
-    return tuple(unwritable or [*_variable_problems(spec), *_template_problems(spec.template or {})])
+    return tuple(
+        unwritable
+        or [*_variable_problems(spec), *_batch_problems(spec), *_template_problems(spec.template or {})]
+    )
 
 
 def _variable_problems(spec: ModelDeploymentSpec) -> Iterator[str]:
@@ -38,6 +42,31 @@ def _variable_problems(spec: ModelDeploymentSpec) -> Iterator[str]:
             yield f"spec.engine.env: {name} is Bowsprit's or LeaderWorkerSet's own: choose another name"
         if name == "PYTHONPATH" and spec.plugins:
             yield "spec.engine.env: PYTHONPATH leads to the plugins: put what you need on it into a plugin"
+
+
+def _batch_problems(spec: ModelDeploymentSpec) -> Iterator[str]:
+    """vLLM checks these when it reads its configuration (config/scheduler.py)."""
+    args = (spec.engine.args if spec.engine else None) or []
+    tokens = engine_args.integer_of(args, "--max-num-batched-tokens")
+    sequences = engine_args.integer_of(args, "--max-num-seqs")
+    if tokens is not None and sequences is not None and tokens < sequences:
+        yield (
+            f"spec.engine.args: --max-num-seqs {sequences} is more than --max-num-batched-tokens {tokens}: "
+            "raise the tokens, or leave one of them out"
+        )
+    if engine_args.switch_of(args, "--enable-chunked-prefill") is not False:
+        return
+    longest = spec.capacity.max_model_len if spec.capacity else None
+    if longest is None:
+        yield (
+            "spec.engine.args: with --no-enable-chunked-prefill a step takes the longest prompt whole: say "
+            "how long in spec.capacity.maxModelLen"
+        )
+    elif tokens is not None and tokens < longest:
+        yield (
+            f"spec.engine.args: with --no-enable-chunked-prefill --max-num-batched-tokens {tokens} must be "
+            f"at least maxModelLen {longest}: raise it, or leave it out"
+        )
 
 
 def _open_values(spec: ModelDeploymentSpec) -> Iterator[tuple[str, Any]]:

@@ -61,14 +61,17 @@ def demand_of(spec: ModelDeploymentSpec) -> Demand:
     args = args_of(spec)
     tokens = engine_args.integer_of(args, "--max-num-batched-tokens")
     sequences = engine_args.integer_of(args, "--max-num-seqs")
+    chunked = engine_args.switch_of(args, "--enable-chunked-prefill") is not False
+    least_tokens = max(sequences or 0, 0 if chunked else capacity.max_model_len or 0)
     return Demand(
         max_model_len=capacity.max_model_len,
         concurrency=capacity.concurrency or defaults.CONCURRENCY,
         utilization=capacity.gpu_memory_utilization or defaults.GPU_MEMORY_UTILIZATION,
         kv_dtype_bytes=_KV_DTYPE_BYTES[capacity.kv_cache_dtype or KvCacheDtype.AUTO],
         cpu_offload_gib=cpu_offload_gib(spec),
-        # vLLM refuses fewer batched tokens than sequences (config/scheduler.py): the given bounds the other.
-        max_batched_tokens=tokens or max(_PLANNED.max_batched_tokens, sequences or 0),
+        # vLLM refuses fewer batched tokens than sequences, and than the longest prompt when that is not cut
+        # into chunks (config/scheduler.py).
+        max_batched_tokens=tokens or max(_PLANNED.max_batched_tokens, least_tokens),
         max_sequences=sequences or min(_PLANNED.max_sequences, tokens or _PLANNED.max_sequences),
         eager=engine_args.switch_of(args, "--enforce-eager") or False,
         expert_parallel=parallelism.expert or False,

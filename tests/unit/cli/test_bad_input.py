@@ -96,6 +96,16 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
             [model("a", replica=2)], ["models.yaml:1: spec.replica: "], id="a field that does not exist"
         ),
         pytest.param(
+            [model("a", template={"spec": {"volumes": [{"emptyDir": {}}]}})],
+            ["models.yaml:1: spec.template.spec.volumes: must be a list of objects, each with name"],
+            id="a template that cannot be merged",
+        ),
+        pytest.param(
+            [model("a", engine={"args": ["--max-num-batched-tokens=64", "--max-num-seqs=65"]})],
+            ["models.yaml:1: spec.engine.args: --max-num-seqs 65 is more than --max-num-batched-tokens 64"],
+            id="more sequences than tokens",
+        ),
+        pytest.param(
             [listed(model("a", replicas=-1), 7)],
             ["models.yaml:1: items[0].spec.replicas: ", "models.yaml:1: items[1]: must be an object"],
             id="faults inside a List",

@@ -178,6 +178,40 @@ def test_a_variable_that_would_hide_another_is_refused(case: str) -> None:
     assert problems(spec(**fields)) == (message,)
 
 
+UNCHUNKED = "--no-enable-chunked-prefill"
+BATCHES: dict[str, tuple[list[str], int | None, str]] = {
+    "more sequences than tokens": (
+        ["--max-num-batched-tokens=64", "--max-num-seqs=65"],
+        None,
+        "--max-num-seqs 65 is more than --max-num-batched-tokens 64: raise the tokens, or leave one of them out",
+    ),
+    "whole prompts of unknown length": (
+        [UNCHUNKED],
+        None,
+        f"with {UNCHUNKED} a step takes the longest prompt whole: say how long in spec.capacity.maxModelLen",
+    ),
+    "whole prompts longer than a step": (
+        [UNCHUNKED, "--max-num-batched-tokens", "4K"],
+        8192,
+        f"with {UNCHUNKED} --max-num-batched-tokens 4096 must be at least maxModelLen 8192: raise it, or "
+        + "leave it out",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BATCHES)
+def test_a_batch_that_vllm_would_refuse_is_refused(case: str) -> None:
+    args, longest, message = BATCHES[case]
+    assert problems(spec(engine={"args": args}, capacity={"maxModelLen": longest})) == (
+        f"spec.engine.args: {message}",
+    )
+
+
+def test_whole_prompts_that_fit_are_fine() -> None:
+    args = [UNCHUNKED, "--max-num-batched-tokens", "8K", "--max-num-seqs", "64"]
+    assert problems(spec(engine={"args": args}, capacity={"maxModelLen": 8192})) == ()
+
+
 def test_a_path_of_the_users_own_is_fine_without_plugins() -> None:
     assert problems(spec(engine={"env": [{"name": "PYTHONPATH", "value": "/x"}]})) == ()
 

@@ -22,6 +22,7 @@ ARGS: dict[str, list[str]] = {
     "few tokens": ["--max-num-batched-tokens", "128"],
     "few tokens in another spelling": ["--max_num_batched=100"],
     "many sequences": ["--max-num-seqs=4096"],
+    "whole prompts": ["--no-enable-chunked-prefill"],
     "API servers": ["--api-server-count", "4"],
     "API servers in short": ["-asc", "4"],
     "API servers in another spelling": ["--api_server=4"],
@@ -82,7 +83,10 @@ def parsed(parser: Parser, args: list[str], worker: bool) -> argparse.Namespace:
 def refusals(read: argparse.Namespace, layout: Layout) -> list[str]:
     """vllm.md sections 3 and 6: config/scheduler.py, engine/arg_utils.py and entrypoints/cli/serve.py."""
     nodes, rank, servers = read.nnodes or 1, read.node_rank or 0, read.api_server_count
+    whole_prompts = read.enable_chunked_prefill is False
     found = {
+        "a step is shorter than the longest prompt": whole_prompts
+        and read.max_num_batched_tokens < read.max_model_len,
         "fewer batched tokens than sequences": read.max_num_batched_tokens < read.max_num_seqs,
         "API servers beside --headless": read.headless and bool(servers),
         "the nodes do not divide the world": read.tensor_parallel_size * read.pipeline_parallel_size % nodes,
@@ -115,5 +119,6 @@ def test_examples(name: str, layout: Layout, parser: Parser) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS, ids=layout_key)
 @pytest.mark.parametrize("case", ARGS)
 def test_arguments_of_the_users_own(case: str, layout: Layout, parser: Parser) -> None:
-    for args, worker in command_lines({"engine": {"args": ARGS[case]}}, layout):
+    fields = {"engine": {"args": ARGS[case]}, "capacity": {"maxModelLen": 32768}}
+    for args, worker in command_lines(fields, layout):
         assert refusals(parsed(parser, args, worker), layout) == []

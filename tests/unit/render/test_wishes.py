@@ -81,13 +81,15 @@ BATCHES: dict[str, tuple[list[str], tuple[int, int]]] = {
     "few tokens lower the sequences": (["--max-num-batched-tokens", "128"], (128, 128)),
     "many tokens leave the sequences": (["--max-num-batched-tokens=8K"], (8192, 256)),
     "both are the user's": (["--max-num-batched-tokens=512", "--max-num-seqs=512"], (512, 512)),
+    "a whole prompt fits": (["--no-enable-chunked-prefill"], (32768, 256)),
+    "a prompt in chunks": (["--enable-chunked-prefill"], (2048, 256)),
 }
 
 
 @pytest.mark.parametrize("case", BATCHES)
 def test_batched_tokens_are_never_fewer_than_sequences_as_vllm_asks(case: str) -> None:
     args, (tokens, sequences) = BATCHES[case]
-    demand = demand_of(spec(engine={"args": args}))
+    demand = demand_of(spec(engine={"args": args}, capacity={"maxModelLen": 32768}))
     assert (demand.max_batched_tokens, demand.max_sequences) == (tokens, sequences)
 
 
