@@ -60,7 +60,7 @@ class Api:
     def watch(self, path: str) -> Iterator[dict[str, Any]]:
         """The events of a watch, until the API server ends it."""
         with closing(self._connect()) as connection:
-            connection.timeout = None  # type: ignore[assignment]  # a watch may be silent for long
+            connection.timeout = None  # a watch may be silent for long
             connection.request("GET", path)
             for line in connection.getresponse():
                 yield json.loads(line)
