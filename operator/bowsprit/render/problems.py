@@ -52,7 +52,7 @@ def _batch_problems(spec: ModelDeploymentSpec) -> Iterator[str]:
     if tokens is not None and sequences is not None and tokens < sequences:
         yield (
             f"spec.engine.args: --max-num-seqs {sequences} is more than --max-num-batched-tokens {tokens}: "
-            "raise the tokens, or leave one of them out"
+            "raise the tokens, or leave one out"
         )
     if engine_args.switch_of(args, "--enable-chunked-prefill") is not False:
         return

@@ -183,7 +183,7 @@ BATCHES: dict[str, tuple[list[str], int | None, str]] = {
     "more sequences than tokens": (
         ["--max-num-batched-tokens=64", "--max-num-seqs=65"],
         None,
-        "--max-num-seqs 65 is more than --max-num-batched-tokens 64: raise the tokens, or leave one of them out",
+        "--max-num-seqs 65 is more than --max-num-batched-tokens 64: raise the tokens, or leave one out",
     ),
     "whole prompts of unknown length": (
         [UNCHUNKED],
@@ -193,8 +193,10 @@ BATCHES: dict[str, tuple[list[str], int | None, str]] = {
     "whole prompts longer than a step": (
         [UNCHUNKED, "--max-num-batched-tokens", "4K"],
         8192,
-        f"with {UNCHUNKED} --max-num-batched-tokens 4096 must be at least maxModelLen 8192: raise it, or "
-        + "leave it out",
+        (
+            f"with {UNCHUNKED} --max-num-batched-tokens 4096 must be at least maxModelLen 8192: raise it, or "
+            "leave it out"
+        ),
     ),
 }
 
