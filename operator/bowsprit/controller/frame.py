@@ -90,16 +90,13 @@ class Frame:
 
 
 def serving_revision(declared: Declared, groups: Iterable[Group], target: Revision | None) -> str | None:
-    """The revision with most ready replicas, the newer one when equal. While none is ready, it stays what it
-    was."""
+    """The revision with most ready replicas, the newer one when equal. While none is ready it stays what it
+    was, so that a rollout in place is one rollout until the new revision serves."""
     wanted = target.hash if target else None
-    every = tuple(groups)
-    ready = Counter(group.workload.revision for group in every if group.ready)
+    ready = Counter(group.workload.revision for group in groups if group.ready)
     if ready:
         return max(ready, key=lambda revision: (ready[revision], revision == wanted, revision))
-    before = (declared.status.get("revisions") or {}).get("serving")
-    still_there = any(group.workload.revision == before for group in every)
-    return before if still_there else wanted
+    return (declared.status.get("revisions") or {}).get("serving") or wanted
 
 
 def declared_of(obj: Mapping[str, Any]) -> Declared:

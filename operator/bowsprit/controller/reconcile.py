@@ -256,6 +256,7 @@ class Reconciler:
         if model.writer is not None:
             model.again = True
             return
+        model.frame = self._with_latest_status(model.frame)
         lost = {node for node in model.frame.nodes if self._is_lost(node)}
         steps = steps_of(model.frame, plan, work.free, lost)
         model.held_back = steps.held_back
@@ -263,6 +264,13 @@ class Reconciler:
         model.writer = asyncio.create_task(self._write(key, model, steps))
         self._writing.add(model.writer)
         model.writer.add_done_callback(self._writing.discard)
+
+    def _with_latest_status(self, frame: Frame) -> Frame:
+        """Our own writes change the status and make no new frame: what they said must not be said again."""
+        known = self._book.models.get(ObjectKey(*frame.key))
+        if known is None or known.uid != frame.declared.uid:
+            return frame
+        return replace(frame, declared=replace(frame.declared, status=known.status))
 
     async def _write(self, key: ModelKey, model: _Model, steps: Steps) -> None:
         status = compute(self._observed(model), model.frame.declared.status, self._writer.now())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bowsprit.api.names import HEAD, HTTP_PORT, MODEL_LABEL, ROLE_LABEL
 from bowsprit.api.reasons import Condition
 from bowsprit.api.status import REPLICAS_MAX
 from bowsprit.facts.model import ModelFacts
@@ -18,7 +19,6 @@ from bowsprit.status.phase import phase
 from bowsprit.status.replicas import replica_to_status
 from bowsprit.status.text import cut
 
-SERVICE_PORT = 8000
 LAYOUT_MAX = 256
 
 
@@ -51,11 +51,11 @@ def compute(observed: Observed, previous: Mapping[str, Any] | None, now: str) ->
 
 def head_selector(name: str) -> str:
     """Selects one pod a replica, the head, as the scale subresource wants it."""
-    return f"bowsprit.dev/model={name},bowsprit.dev/role=head"
+    return f"{MODEL_LABEL}={name},{ROLE_LABEL}={HEAD}"
 
 
 def service_url(observed: Observed) -> str:
-    return f"http://{observed.key.name}.{observed.key.namespace}.svc:{SERVICE_PORT}"
+    return f"http://{observed.key.name}.{observed.key.namespace}.svc:{HTTP_PORT}"
 
 
 def _conditions(

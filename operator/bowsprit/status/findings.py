@@ -200,10 +200,13 @@ def rolling_out(observed: Observed) -> Finding | None:
         return None
     old = len(observed.older)
     serving = sum(unit.serves for unit in observed.older)
-    message = (
-        f"{observed.ready} of {count(observed.wanted, 'replica')} of revision {observed.target} ready; "
-        f"{count(old, 'replica')} of older revisions left, {serving} of them serving."
+    left = (
+        f"{count(old, 'replica')} of older revisions left, {serving} serving"
+        if old
+        else "no older one is left"
     )
+    ready = f"{observed.ready} of {count(observed.wanted, 'replica')} of revision {observed.target} ready"
+    message = f"{ready}; {left}."
     unit = _failing(observed)
     return Finding(Reason.ROLLING_OUT, f"{message} {_failure(unit)}" if unit else message, Course.WORKING)
 
