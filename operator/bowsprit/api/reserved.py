@@ -17,6 +17,7 @@ from functools import cache
 from typing import NamedTuple
 
 from bowsprit.api.base import Rule, quoted, rule
+from bowsprit.api.names import HTTP_PORT
 
 
 class Owned(NamedTuple):
@@ -59,7 +60,7 @@ OWNED: tuple[Owned, ...] = (
     Owned(("--cpu-offload-gb",), "set spec.capacity.cpuOffload"),
     Owned(
         ("--host", "--port", "--uds", "--grpc"),
-        "the Service and the probes rely on HTTP on port 8000; leave it out",
+        f"the Service and the probes rely on HTTP on port {HTTP_PORT}; leave it out",
     ),
     Owned(
         ("--shutdown-timeout",),

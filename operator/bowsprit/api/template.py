@@ -11,9 +11,7 @@ from pydantic import Field, WithJsonSchema
 
 from bowsprit.api.base import LABEL_KEY, LABEL_VALUE, LABELS_SCHEMA, OPEN_OBJECT, RULES, example, quoted, rule
 from bowsprit.api.engine import NO_GPUS
-
-ENGINE_CONTAINER = "engine"
-"""Name of vLLM's container."""
+from bowsprit.api.names import ENGINE_CONTAINER
 
 _OWNED_LABEL = quoted(
     "^(bowsprit[.]dev|leaderworkerset[.]sigs[.]k8s[.]io)/|"

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from rich.console import RenderableType
 from rich.text import Text
 
+from bowsprit.api.names import MODEL_LABEL
 from bowsprit.cli.screen import table
 from bowsprit.cli.tables import fullest, left_out_parts
-from bowsprit.inventory.pods import MODEL_LABEL, PodView
+from bowsprit.inventory.pods import PodView
 from bowsprit.plan.fleet import Fleet
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import ReplicaPlan

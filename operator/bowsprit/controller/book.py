@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from bowsprit.api.names import MODEL_LABEL
 from bowsprit.cluster.cache import Cache, ObjectKey
 from bowsprit.cluster.resources import CHILDREN, DEPLOYMENTS, LEADER_WORKER_SETS, Resource
 from bowsprit.controller.children import Child, project
@@ -21,7 +22,7 @@ from bowsprit.controller.frame import Declared, declared_of
 from bowsprit.controller.queue import WorkQueue
 from bowsprit.inventory.ledger import GpuLedger
 from bowsprit.inventory.nodes import NodeView, node_facts
-from bowsprit.inventory.pods import MODEL_LABEL, PodView, pod_facts
+from bowsprit.inventory.pods import PodView, pod_facts
 from bowsprit.inventory.products import ProductTable
 from bowsprit.plan.key import ModelKey
 

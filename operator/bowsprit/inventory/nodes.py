@@ -40,13 +40,10 @@ class NodeView:
     """What `resource` offers in allocatable: GPUs, slices or shares."""
     whole: int = 0
     """How many of the units are whole, exclusive GPUs."""
-    unhealthy: int = 0
-    """Whole GPUs that are there and not allocatable."""
     labels: Mapping[str, str] = field(default_factory=lambda: wire.NOTHING, hash=False)
     taints: tuple[Taint, ...] = ()
     """NoSchedule and NoExecute taints."""
     ready: bool = True
-    unschedulable: bool = False
     architecture: str = "amd64"
     reasons: tuple[Reason, ...] = ()
     """Why nothing is planned here; the first is the weightiest."""
@@ -78,11 +75,9 @@ def node_facts(node: Mapping[str, Any]) -> NodeView:
         memory=UNKNOWN_MEMORY if mixed else memory_of(offer.labels, offer.resource),
         units=offer.units,
         whole=whole,
-        unhealthy=missing,
         labels=offer.labels,
         taints=_taints(spec),
         ready=ready,
-        unschedulable=spec.get("unschedulable") is True,
         architecture=_machine(offer.labels, status, "architecture", "kubernetes.io/arch") or "amd64",
         reasons=reasons,
         partly=_partly(offer, whole, missing),

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from bowsprit.api.names import MODEL_LABEL
 from bowsprit.inventory.wire import NOTHING, label_text, mapping, mappings, text, units
 
 RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
 """The extended resources that Bowsprit plans."""
-
-MODEL_LABEL = "bowsprit.dev/model"
 
 _KEPT_LABELS = ("bowsprit.dev/", "leaderworkerset.sigs.k8s.io/")
 _MESSAGE_MAX = 256
@@ -47,8 +46,6 @@ class PodView:
     """Names of its scheduling gates."""
     scheduled: bool = False
     ready: bool = False
-    restarts: int = 0
-    """Over all containers."""
     owner_uid: str = ""
     """uid of the controlling owner."""
     labels: Mapping[str, str] = field(default_factory=lambda: NOTHING, hash=False)
@@ -57,10 +54,6 @@ class PodView:
     @property
     def key(self) -> PodKey:
         return PodKey(self.namespace, self.name)
-
-    @property
-    def gated(self) -> bool:
-        return bool(self.gates)
 
     @property
     def finished(self) -> bool:
@@ -106,7 +99,6 @@ def pod_facts(pod: Mapping[str, Any]) -> PodView:
         gates=tuple(text(gate.get("name")) for gate in mappings(spec.get("schedulingGates"))),
         scheduled=scheduled,
         ready=readiness.get("status") == "True",
-        restarts=_restarts(status),
         owner_uid=_owner_uid(metadata),
         labels=_kept_labels(metadata),
     )
@@ -143,10 +135,6 @@ def _owner_uid(metadata: Mapping[str, Any]) -> str:
         if owner.get("controller") is True:
             return text(owner.get("uid"))
     return ""
-
-
-def _restarts(status: Mapping[str, Any]) -> int:
-    return sum(units(entry.get("restartCount")) or 0 for entry in mappings(status.get("containerStatuses")))
 
 
 def _pinned_node(spec: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from bowsprit.api import defaults
+from bowsprit.api.names import ENGINE_CONTAINER, HTTP_PORT
 from bowsprit.api.v1alpha1 import Capacity, Engine, ModelDeploymentSpec
 from bowsprit.plan.result import Layout
 from bowsprit.render import budgets, engine_args, names, plugins, wishes
@@ -29,7 +30,7 @@ _WAIT_FOR_HEAD = (
     "import os, socket, time\n"
     "while True:\n"
     "    try:\n"
-    f"        socket.create_connection((os.environ['LWS_LEADER_ADDRESS'], {names.HTTP_PORT}), 2).close()\n"
+    f"        socket.create_connection((os.environ['LWS_LEADER_ADDRESS'], {HTTP_PORT}), 2).close()\n"
     "    except OSError:\n"
     "        break\n"
     "    time.sleep(1)\n"
@@ -44,7 +45,7 @@ def engine_container(name: str, revision: Revision, layout: Layout, role_args: l
     spec = revision.spec
     engine = spec.engine or Engine()
     return {
-        "name": names.ENGINE_CONTAINER,
+        "name": ENGINE_CONTAINER,
         "image": engine.image or defaults.ENGINE_IMAGE,
         "command": ["vllm", "serve"],
         "args": [*_arguments(name, spec, layout), *(engine.args or ()), *role_args],
@@ -61,11 +62,11 @@ def head_extras(spec: ModelDeploymentSpec, weight_bytes: int | None) -> dict[str
     period = budgets.PROBE_PERIOD_SECONDS
 
     def probe(path: str, failures: int) -> dict[str, Any]:
-        get = {"path": path, "port": names.HTTP_PORT, "scheme": scheme}
+        get = {"path": path, "port": HTTP_PORT, "scheme": scheme}
         return {"httpGet": get, "periodSeconds": period, "timeoutSeconds": 5, "failureThreshold": failures}
 
     return {
-        "ports": [{"name": "http", "containerPort": names.HTTP_PORT, "protocol": "TCP"}],
+        "ports": [{"name": "http", "containerPort": HTTP_PORT, "protocol": "TCP"}],
         "startupProbe": probe("/health", budgets.startup_failures(weight_bytes)),
         # Six misses: the API server's loop lags under load, and a restart costs minutes of loading.
         "livenessProbe": probe("/health", 6),
@@ -111,7 +112,7 @@ def _arguments(name: str, spec: ModelDeploymentSpec, layout: Layout) -> list[str
         *("--pipeline-parallel-size", str(layout.pipeline)),
         *(["--distributed-executor-backend", "mp"] if layout.gpus > 1 else []),
         *_capacity_args(spec),
-        *("--port", str(names.HTTP_PORT)),
+        *("--port", str(HTTP_PORT)),
     ]
     return [argument.replace("$", "$$") for argument in own]
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from bowsprit.api import names
 from bowsprit.plan.result import Layout
 from bowsprit.render.layouts import layout_key
 
-MODEL = "bowsprit.dev/model"
-REVISION = "bowsprit.dev/revision"
-LAYOUT = "bowsprit.dev/layout"
-ROLE = "bowsprit.dev/role"
+MODEL = names.MODEL_LABEL
+REVISION = names.REVISION_LABEL
+LAYOUT = names.LAYOUT_LABEL
+ROLE = names.ROLE_LABEL
 
-HEAD = "head"
-WORKER = "worker"
+HEAD = names.HEAD
+WORKER = names.WORKER
 
 NAME = "app.kubernetes.io/name"
 INSTANCE = "app.kubernetes.io/instance"
 COMPONENT = "app.kubernetes.io/component"
 PART_OF = "app.kubernetes.io/part-of"
 MANAGED_BY = "app.kubernetes.io/managed-by"
-
-RESERVED = frozenset({MODEL, REVISION, LAYOUT, ROLE, NAME, INSTANCE, COMPONENT, PART_OF, MANAGED_BY})
-"""Labels that services, caches and Bowsprit itself select by: a user's template cannot change them."""
 
 
 def model_labels(owner_name: str) -> dict[str, str]:

@@ -18,8 +18,6 @@ PLACEMENT_GATE = "bowsprit.dev/placement"
 LAYOUT_ANNOTATION = "bowsprit.dev/layout"
 LAYOUT_ENV = "BOWSPRIT_LAYOUT"
 
-ENGINE_CONTAINER = "engine"
-HTTP_PORT = 8000
 MASTER_PORT = 29501
 """vLLM's own default for the rendezvous of several pods."""
 

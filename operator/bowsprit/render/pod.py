@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bowsprit.api.names import ENGINE_CONTAINER
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.plan.result import Layout
 from bowsprit.render import budgets, engine, labels, names, plugins, wishes
@@ -50,7 +51,7 @@ def _must_hold(name: str, revision: Revision, layout: Layout, role: str) -> dict
         "spec": {
             "schedulingGates": [{"name": names.PLACEMENT_GATE}],
             "containers": [
-                {"name": names.ENGINE_CONTAINER, "resources": {"limits": gpus}},
+                {"name": ENGINE_CONTAINER, "resources": {"limits": gpus}},
             ],
         },
     }
@@ -85,7 +86,7 @@ def _without_http_probes(template: Mapping[str, Any]) -> Mapping[str, Any]:
         {
             key: value
             for key, value in container.items()
-            if container["name"] != names.ENGINE_CONTAINER or key not in _PROBES or "exec" in (value or {})
+            if container["name"] != ENGINE_CONTAINER or key not in _PROBES or "exec" in (value or {})
         }
         for container in pod.get("containers", ())
     ]

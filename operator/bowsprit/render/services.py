@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bowsprit.api.names import HTTP_PORT
 from bowsprit.render import labels, names
 from bowsprit.render.owner import Owner, owned_metadata
 
@@ -26,8 +27,8 @@ def services(owner: Owner, serving_revision_hash: str) -> list[dict[str, Any]]:
                 "ports": [
                     {
                         "name": "http",
-                        "port": names.HTTP_PORT,
-                        "targetPort": names.HTTP_PORT,
+                        "port": HTTP_PORT,
+                        "targetPort": HTTP_PORT,
                         "protocol": "TCP",
                     }
                 ],

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+from bowsprit.api.names import ENGINE_CONTAINER
 from bowsprit.plan.result import Layout
 from bowsprit.render import labels, names
 from bowsprit.render.canonical import canonical_json
@@ -94,12 +95,6 @@ def layout_of(manifest: Mapping[str, Any]) -> Layout | None:
     return next((layout for layout in candidates if layout and layout_key(layout) == key), None)
 
 
-def revision_hash_of(manifest: Mapping[str, Any]) -> str | None:
-    """The revision that a workload or pod runs, by its label."""
-    found = _at(manifest, "metadata", "labels", labels.REVISION)
-    return found if isinstance(found, str) else None
-
-
 def _head_template_of(manifest: Mapping[str, Any]) -> Any:
     if manifest.get("kind") == "LeaderWorkerSet":
         return _at(manifest, "spec", "leaderWorkerTemplate", "leaderTemplate")
@@ -109,7 +104,7 @@ def _head_template_of(manifest: Mapping[str, Any]) -> Any:
 def _engine_env(template: Any) -> list[Mapping[str, Any]]:
     containers = _at(template, "spec", "containers")
     for container in containers if isinstance(containers, list) else []:
-        if _at(container, "name") == names.ENGINE_CONTAINER:
+        if _at(container, "name") == ENGINE_CONTAINER:
             variables = container.get("env")
             return [entry for entry in variables or [] if isinstance(entry, Mapping)]
     return []

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from bowsprit.api.names import MODEL_LABEL
 from bowsprit.controller.children import Child
 from bowsprit.controller.groups import LWS_GROUP, LWS_NAME, LWS_RANK, Group, groups_of
-from bowsprit.inventory.pods import MODEL_LABEL, PodView
+from bowsprit.inventory.pods import PodView
 from bowsprit.plan.result import Layout, PodPlan, ReplicaPlan
 from bowsprit.render.names import PLACEMENT_GATE
 from bowsprit.status.replicas import RecordedReplica

@@ -133,14 +133,11 @@ def test_the_rest_of_a_view() -> None:
     raw = pod(labels=OURS | {"leaderworkerset.sigs.k8s.io/worker-index": "2", "app": "x"})
     raw["metadata"]["ownerReferences"] = [{"uid": "a"}, {"uid": "b", "controller": True}]
     raw["spec"]["schedulingGates"] = [{"name": "bowsprit.dev/placement"}]
-    raw["status"] |= {
-        "conditions": [{"type": "Ready", "status": "True"}],
-        "containerStatuses": [{"restartCount": 2}, {"restartCount": 1}, {"restartCount": None}],
-    }
+    raw["status"] |= {"conditions": [{"type": "Ready", "status": "True"}]}
     view = pod_facts(raw)
     assert view.labels == OURS | {"leaderworkerset.sigs.k8s.io/worker-index": "2"}
-    assert (view.owner_uid, view.gates, view.gated) == ("b", ("bowsprit.dev/placement",), True)
-    assert (view.ready, view.scheduled, view.restarts, view.uid) == (True, True, 3, "uid-p1")
+    assert (view.owner_uid, view.gates) == ("b", ("bowsprit.dev/placement",))
+    assert (view.ready, view.scheduled, view.uid) == (True, True, "uid-p1")
 
 
 def test_views_share_their_strings() -> None:

@@ -247,7 +247,6 @@ def test_used(raw: dict[str, Any], usable: int) -> None:
     view = node_facts(raw)
     assert view.reasons == ()
     assert view.usable == usable
-    assert view.unhealthy >= 0
 
 
 def test_with_mig_mixed_the_gpus_that_stay_whole_are_used_and_the_slices_are_reported() -> None:
@@ -255,7 +254,6 @@ def test_with_mig_mixed_the_gpus_that_stay_whole_are_used_and_the_slices_are_rep
         node(gpus=4, labels={"nvidia.com/gpu.count": "8"}, others={"nvidia.com/mig-1g.10gb": "28"}),
     )
     assert view.usable == 4
-    assert view.unhealthy == 0
     [part] = view.partly
     assert (part.why, part.gpus) == (Why.MIG, 4)
     assert "nvidia.com/mig-1g.10gb: 28" in part.message
@@ -264,7 +262,7 @@ def test_with_mig_mixed_the_gpus_that_stay_whole_are_used_and_the_slices_are_rep
 def test_unhealthy_gpus_are_reported_beside_the_ones_that_are_used() -> None:
     view = node_facts(node(gpus=5, capacity=8, labels={"nvidia.com/gpu.count": "8"}))
     [part] = view.partly
-    assert (part.why, part.gpus, view.unhealthy) == (Why.UNHEALTHY, 3, 3)
+    assert (part.why, part.gpus) == (Why.UNHEALTHY, 3)
     assert "3 of 8" in part.message
 
 
