@@ -55,6 +55,8 @@ class OperatorProcess:
 
     def __init__(self, kubeconfig: Path, log: Path, identity: str, namespace: str, *options: str) -> None:
         self.log = log
+        self.lease = namespace
+        """Name of the Lease that it competes for."""
         self._command = [
             sys.executable,
             "-m",

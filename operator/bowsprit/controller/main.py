@@ -195,6 +195,7 @@ class Operator:
         while True:
             for feed in (*self._feeds.listed, self._feeds.lws):
                 await self._relist(feed)
+            self._metrics.resyncs.inc()
             if self._book.synced:
                 self._synced.set()
             await asyncio.sleep(self._settings.resync_s if self._book.synced else RETRY_S)

@@ -6,7 +6,7 @@ from collections import Counter as Tally
 from collections.abc import Mapping
 from contextlib import suppress
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from bowsprit.plan.fleet import Fleet
 from bowsprit.plan.key import ModelKey
@@ -20,6 +20,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        self._shown: set[ModelKey] = set()
         self.queue_depth = Gauge(
             "bowsprit_queue_depth", "Keys that wait for the next planning pass.", registry=registry
         )
@@ -68,11 +70,19 @@ class Metrics:
             ["namespace", "model", "state"],
             registry=registry,
         )
+        self.resyncs = Counter(
+            "bowsprit_resyncs_total",
+            "Comparisons of the watched kinds with full lists.",
+            registry=registry,
+        )
         self.leader = Gauge("bowsprit_leader", "1 when this process holds the Lease.", registry=registry)
 
     def show(self, plan: Plan, fleet: Fleet, ready: Mapping[ModelKey, int]) -> None:
         """Sets every gauge that follows from one pass."""
         self._show_gpus(fleet)
+        for gone in self._shown - plan.by_key.keys():
+            self._forget(gone)
+        self._shown = set(plan.by_key)
         for model in plan.models:
             labels = model.key
             short = model.refusal.gpus_short if model.refusal else 0
@@ -84,8 +94,8 @@ class Metrics:
             self.model_replicas.labels(*labels, "placed").set(len(model.replicas))
             self.model_replicas.labels(*labels, "ready").set(ready.get(model.key, 0))
 
-    def forget(self, key: ModelKey) -> None:
-        """A model that is gone has no figures."""
+    def _forget(self, key: ModelKey) -> None:
+        """A model that is gone, or asks for nothing that can be planned, has no figures."""
         for gauge in (self.model_gpus_wanted, self.model_gpus_short):
             _drop(gauge, *key)
         for state in ("wanted", "placed", "ready"):

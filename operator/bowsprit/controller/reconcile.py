@@ -184,7 +184,6 @@ class Reconciler:
     def _forget(self, key: ModelKey) -> None:
         self._models.pop(key, None)
         self._facts.forget(key)
-        self._metrics.forget(key)
 
     def _pod_seen(self, pod: PodView) -> None:
         """At once and not in the next pass: by then a pod that failed may be replaced and gone."""
