@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bowsprit.facts.model import Divisor, KvCache, KvKind
 from bowsprit.plan.divide import tensor_fault
 from bowsprit.plan.fleet import Fleet
-from bowsprit.plan.memory import GIB, Costs, costs, layer_cache
+from bowsprit.plan.memory import GIB, Costs, context_fits, costs, layer_cache
 from bowsprit.plan.partition import balanced, fewest_stages, fullest
 from bowsprit.plan.planner import plan
 from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Objective
@@ -55,6 +55,16 @@ def test_a_class_that_cannot_be_split_gets_tensor_ranks_alone(one_stage):
     table = {"measured": measured("m", (1, 3), (4, 1)).measured, "m": None}[one_stage]
     asked = wish("m", whole, demand=Demand(65536), measured=table)
     assert str(layout_of(asked, fleet(8))) == "tp4/pp1"
+
+
+def test_latency_asks_for_one_node_before_it_asks_for_few_stages():
+    one = measured("m", (4, 3), (1, 8), objective=Objective.MINIMIZE_LATENCY)
+    assert str(layout_of(one, fleet(8, 8))) == "tp1/pp8"
+
+
+def test_nccl_takes_memory_beside_the_engine_only_from_ranks_with_peers():
+    on, demand = 10240, Demand(utilization=0.92)
+    assert (context_fits(on, demand, gpus=1), context_fits(on, demand, gpus=2)) == (True, False)
 
 
 def test_one_gpu_type_is_planned_with_the_least_memory_of_its_nodes():

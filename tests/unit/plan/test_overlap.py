@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bowsprit.plan import overlap
 from bowsprit.plan.fleet import Fleet, Taint, Toleration
 from bowsprit.plan.planner import plan
 from bowsprit.plan.wish import Accelerator
@@ -37,6 +38,15 @@ def test_a_selector_gets_its_only_nodes(anywhere, nodes):
         measured("only-x", (1, 3 if len(nodes) > 2 else 1), accelerator=IN_X),
     ]
     assert placed(wishes, Fleet(tuple(nodes))) == {"anywhere", "only-x"}
+
+
+def test_a_problem_too_large_to_count_by_kind_still_leaves_the_only_nodes(monkeypatch):
+    monkeypatch.setattr(overlap, "MAX_COLUMNS", 0)
+    on = Fleet((node("a", 4, 4, labels={"pool": "x"}), node("b", 4, 4)))
+    assert placed([measured("anywhere", (1, 3)), measured("only-x", (1, 3), accelerator=IN_X)], on) == {
+        "anywhere",
+        "only-x",
+    }
 
 
 def test_a_model_that_tolerates_a_taint_leaves_the_untainted_nodes_to_others():
