@@ -198,7 +198,10 @@ def _answer(
     )
     for name in tables.unused([key_of(each) for each in manifests.deployments]):
         note(f"{layouts}: {name} is the name of no model in the files")
-    return answer(manifests, read, tables)
+    planned = answer(manifests, read, tables)
+    for remark in planned.notes:
+        note(remark)
+    return planned
 
 
 def _inventory(paths: list[str] | None, products: str | None) -> Inventory:

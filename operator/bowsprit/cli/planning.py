@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bowsprit.api.names import MODEL_LABEL
 from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.cli.inventory import Inventory
 from bowsprit.cli.layouts import Layouts, Table
@@ -21,6 +23,7 @@ from bowsprit.render.wishes import wish_of
 from bowsprit.status.compute import compute
 from bowsprit.status.conditions import Verdict, planned
 from bowsprit.status.observed import Observed
+from bowsprit.status.text import count
 
 NEVER = "1970-01-01T00:00:00Z"
 """Transition time in a status that is only shown, never written."""
@@ -80,6 +83,20 @@ class Answer:
     @property
     def placed(self) -> bool:
         return all(model.placed for model in self.models)
+
+    @property
+    def notes(self) -> list[str]:
+        """Models that run already: a plan on files is for replicas beside those."""
+        held: Counter[ModelKey] = Counter()
+        for pod in self.inventory.pods:
+            if pod.holds and (name := pod.labels.get(MODEL_LABEL)):
+                held[ModelKey(pod.namespace, name)] += sum(gpus for _, gpus in pod.gpus)
+        return [
+            f"{model.key} runs already: its pods keep {count(held[model.key], 'GPU')}, and what is planned here "
+            "stands beside them"
+            for model in self.models
+            if held[model.key]
+        ]
 
 
 def answer(manifests: Manifests, inventory: Inventory, layouts: Layouts) -> Answer:

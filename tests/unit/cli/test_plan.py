@@ -120,6 +120,16 @@ def test_every_pod_of_the_inventory_keeps_its_gpus(workspace: Workspace) -> None
     assert data["models"][0]["reason"] == "InsufficientGPUs"
 
 
+def test_a_model_that_runs_already_is_told_of_its_pods(workspace: Workspace) -> None:
+    own = {"bowsprit.dev/model": "llama"}
+    pods = [pod("llama-0", "gpu-1", 4, **own), pod("llama-1", "gpu-2", 3, **own), pod("notebook", "gpu-2", 1)]
+    workspace.write("nodes.json", listed(node("gpu-1"), node("gpu-2"), *pods))
+    result = workspace.plan()
+    assert result.exit_code == 3
+    told = "default/llama runs already: its pods keep 7 GPUs, and what is planned here stands beside them"
+    assert f"note: {told}" in " ".join(result.stderr.split())
+
+
 def test_gpus_held_on_a_cordoned_node_are_used_and_its_free_ones_do_not_count(workspace: Workspace) -> None:
     cordoned = {**node("gpu-3"), "spec": {"unschedulable": True}}
     workspace.write("nodes.json", listed(node("gpu-1"), cordoned, pod("notebook", "gpu-3", 3)))
