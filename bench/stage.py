@@ -130,7 +130,11 @@ def stage(flags: Mapping[str, Sequence[str]] | None = None) -> Iterator[Stage]:
         directory = Path(folder)
         policy = directory / "audit.yaml"
         policy.write_text(AUDIT_POLICY)
-        audit = [f"--audit-policy-file={policy}", f"--audit-log-path={directory / AUDIT_LOG}"]
+        audit = [
+            f"--audit-policy-file={policy}",
+            f"--audit-log-path={directory / AUDIT_LOG}",
+            "--audit-log-maxsize=2000",  # MB; a log that starts anew would lose the count
+        ]
         extra = {**(flags or {}), "kube-apiserver": audit}
         with ControlPlane(directory / "cluster", extra_flags=extra) as cluster:
             cluster.install_definition(crd_yaml())
