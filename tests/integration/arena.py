@@ -71,9 +71,12 @@ class OperatorProcess:
             *options,
         ]
         self._process: subprocess.Popen[bytes] | None = None
+        self._begins = 0
+        """Where the running process begins in the log."""
 
     def start(self) -> OperatorProcess:
         with self.log.open("ab") as stream:
+            self._begins = stream.tell()
             self._process = subprocess.Popen(self._command, stderr=stream, stdout=stream)
         return self
 
@@ -114,8 +117,14 @@ class OperatorProcess:
         return int((self._started() or {})["port"])
 
     def _started(self) -> Json | None:
-        lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
-        return next((line for line in reversed(lines) if line.get("event") == "operator.started"), None)
+        """What the running process has said of its start."""
+        text = self.log.read_bytes()[self._begins :].decode()
+        lines = [
+            json.loads(line)
+            for line in text.splitlines(keepends=True)
+            if line.startswith("{") and line.endswith("\n")
+        ]
+        return next((line for line in lines if line.get("event") == "operator.started"), None)
 
     def _signal(self, signum: int) -> int:
         if self._process is None:

@@ -49,6 +49,7 @@ def install_api(cluster: ControlPlane) -> None:
 def api_installed(control_plane: ControlPlane) -> ControlPlane:
     """The control plane with all that the operator needs."""
     install_api(control_plane)
+    control_plane.apply(UNREADY_STAGE)
     return control_plane
 
 
@@ -68,7 +69,6 @@ def operator(
     api_installed: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OperatorProcess]:
     """One operator for all tests of a module, for those in which nothing happens to the operator itself."""
-    api_installed.apply(UNREADY_STAGE)
     directory = tmp_path_factory.mktemp("operator")
     kubeconfig = operator_kubeconfig(api_installed, directory)
     process = OperatorProcess(

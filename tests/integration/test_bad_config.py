@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,7 +93,7 @@ def test_a_model_waits_for_its_config_and_goes_on_by_itself(stage: Arena) -> Non
     assert "kubectl create configmap chat-config --from-file=config.json" in ready["message"]
     # Nothing to change in the spec: not Stalled, so `flux` and `helm --wait` go on waiting.
     assert stage.condition("chat", "Stalled")["status"] == "False"
-    assert "ModelConfigMissing" in {event["reason"] for event in events(stage, "chat")}
+    stage.wait("an event", lambda: "ModelConfigMissing" in reasons(stage))
 
     stage.kubectl("create", "configmap", "chat-config", "--from-literal=readme=none")
     stage.wait("the lacking key", lambda: "readme" in stage.condition("chat", "Ready")["message"])
@@ -154,9 +155,10 @@ def test_a_quota_that_refuses_the_pods_is_named(stage: Arena, shape: Mapping[str
     assert f"limited: requests.{GPU}=0" in ready["message"]
     assert "chat-" in ready["message"]
     assert stage.condition("chat", "Stalled")["status"] == "False"
-    assert [event["reason"] for event in events(stage, "chat")].count("ApplyFailed") == 1
     stage.apply(quota(stage.namespace, {f"requests.{GPU}": "2"}))
     stage.wait_ready("chat")
+    stage.wait("the last event", lambda: "ReplicasReady" in reasons(stage))
+    assert reasons(stage)["ApplyFailed"] == 1
 
 
 def test_a_quota_that_refuses_the_workload_is_named_and_tried_again(stage: Arena) -> None:
@@ -184,6 +186,10 @@ def test_a_policy_that_refuses_the_workload_is_named(stage: Arena) -> None:
     finally:
         stage.cluster.kubectl("delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", name)
     stage.wait_ready("chat", seconds=90)
+
+
+def reasons(arena: Arena) -> Counter[str]:
+    return Counter(event["reason"] for event in events(arena, "chat"))
 
 
 def quota(namespace: str, hard: Json) -> Json:

@@ -74,12 +74,13 @@ def many_models(arena: Arena) -> list[str]:
     return names
 
 
-def wait_quiet(arena: Arena) -> Json:
-    """Returns the versions once two looks, with a resync in between, see the same."""
+def wait_quiet(arena: Arena, operator: OperatorProcess) -> Json:
+    """Returns the versions once they have not changed from one resync to another."""
     last: Json = {}
 
     def is_quiet() -> bool:
         nonlocal last
+        wait_resyncs(arena, operator, 2)
         before, last = last, versions(arena)
         return before == last
 
@@ -87,19 +88,23 @@ def wait_quiet(arena: Arena) -> Json:
     return last
 
 
+def wait_resyncs(arena: Arena, operator: OperatorProcess, number: int) -> None:
+    seen = metric(operator, "bowsprit_resyncs_total")
+    arena.wait("resyncs", lambda: metric(operator, "bowsprit_resyncs_total") >= seen + number)
+
+
 def test_nothing_is_written_when_nothing_changes(arena: Arena) -> None:
     operator = arena.operator("resyncing", "--resync=1")
     many_models(arena)
-    before = wait_quiet(arena)
-    seen = metric(operator, "bowsprit_resyncs_total")
-    arena.wait("three resyncs", lambda: metric(operator, "bowsprit_resyncs_total") >= seen + 3)
+    before = wait_quiet(arena, operator)
+    wait_resyncs(arena, operator, 3)
     assert versions(arena) == before
 
 
 def test_a_restarted_operator_finds_everything_as_it_would_leave_it(arena: Arena) -> None:
-    operator = arena.operator()
+    operator = arena.operator("restarting", "--resync=1")
     names = many_models(arena)
-    before = wait_quiet(arena)
+    before = wait_quiet(arena, operator)
     operator.kill()
     operator.start()
     arena.wait("the restart", lambda: metric(operator, "bowsprit_leader") == 1)

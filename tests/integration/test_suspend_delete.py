@@ -99,6 +99,16 @@ def test_a_model_can_be_deleted_while_its_pods_wait(stage: Arena) -> None:
     stage.wait_ready("next")
 
 
+def owners(arena: Arena, model: str) -> set[str]:
+    """uids of those that own workloads and revisions of a model; "" for nobody."""
+    children = [*workloads(arena, model).values(), *revisions(arena, model).values()]
+    return {
+        owner["uid"]
+        for child in children
+        for owner in child["metadata"].get("ownerReferences") or [{"uid": ""}]
+    }
+
+
 @pytest.mark.parametrize("shape", [{}, TWO_PODS], ids=["a Deployment", "a LeaderWorkerSet"])
 def test_a_name_may_be_used_again_at_once(stage: Arena, shape: Mapping[str, Any]) -> None:
     nodes = stage.nodes(1, gpus=2)
@@ -112,8 +122,7 @@ def test_a_name_may_be_used_again_at_once(stage: Arena, shape: Mapping[str, Any]
         stage.wait_ready("chat")
         stage.wait("the first one's pods to go", lambda: not before & uids(stage, "chat"))
         stage.wait_ready("chat")
-    for child in [*workloads(stage, "chat").values(), *revisions(stage, "chat").values()]:
-        assert [owner["uid"] for owner in child["metadata"]["ownerReferences"]] == [uid]
+    stage.wait("everything to be its own", lambda: owners(stage, "chat") == {uid})
 
 
 def test_orphaned_children_go_on_and_come_back_to_a_model_of_the_same_spec(stage: Arena) -> None:
@@ -131,8 +140,7 @@ def test_orphaned_children_go_on_and_come_back_to_a_model_of_the_same_spec(stage
     stage.wait_ready("chat")
     assert uids(stage, "chat") == before
     uid = stage.get("chat")["metadata"]["uid"]
-    for child in workloads(stage, "chat").values():
-        assert [owner["uid"] for owner in child["metadata"]["ownerReferences"]] == [uid]
+    stage.wait("everything to be its own", lambda: owners(stage, "chat") == {uid})
 
 
 def test_orphans_of_another_spec_stay_and_keep_their_gpus(stage: Arena) -> None:

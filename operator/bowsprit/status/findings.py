@@ -15,7 +15,7 @@ from enum import StrEnum
 from bowsprit.api.reasons import Reason
 from bowsprit.facts.model import FactsError
 from bowsprit.status.observed import Observed, Unit
-from bowsprit.status.text import count, listed
+from bowsprit.status.text import count, listed, share
 
 
 class Course(StrEnum):
@@ -93,9 +93,10 @@ def refused(observed: Observed) -> Finding | None:
     plan = observed.plan
     if plan is None or plan.refusal is None:
         return None
+    planned = f"{share(len(plan.replicas), plan.wanted, 'replica')} planned. " if plan.replicas else ""
     place = f" Place {plan.position} in the queue; it starts by itself." if plan.position else ""
     course = Course.BLOCKED if plan.refusal.waits else Course.STALLED
-    return Finding(plan.refusal.reason, f"{plan.refusal.message}{place}", course)
+    return Finding(plan.refusal.reason, f"{planned}{plan.refusal.message}{place}", course)
 
 
 def waits_for_gpus(observed: Observed) -> Finding | None:
