@@ -26,7 +26,7 @@ REQUEST_TIMEOUT_S = 30
 WATCH_TIMEOUT_S = 300
 """How long the API server keeps a watch open; bookmarks come about every minute."""
 WATCH_SILENCE_S = 90
-"""A watch without even a bookmark for so long is taken for dead."""
+"""A watch without even a bookmark for so long may be dead, and is opened anew."""
 
 Json = dict[str, Any]
 
@@ -97,7 +97,10 @@ class KubeClient:
         namespace: str | None = None,
         form: Form = WHOLE,
     ) -> AsyncIterator[Json]:
-        """Watch events, bookmarks too, until the server ends the stream; Gone when the version is too old."""
+        """Watch events, bookmarks too, until the server ends the stream or says nothing for long.
+
+        Gone when the version is too old.
+        """
         query = {
             "watch": "1",
             "allowWatchBookmarks": "true",
@@ -109,11 +112,15 @@ class KubeClient:
         async with self._request(
             "GET", resource.path(namespace), query, accept=form.watched, limits=limits
         ) as response:
-            async for line in response.content:
-                event: Json = json.loads(line)
-                if event.get("type") == "ERROR":
-                    raise _error_event(event)
-                yield event
+            try:
+                async for line in response.content:
+                    event: Json = json.loads(line)
+                    if event.get("type") == "ERROR":
+                        raise _error_event(event)
+                    yield event
+            except TimeoutError:
+                # Silence may mean a dead connection, and is no reason to list everything again.
+                return
 
     async def apply(self, resource: Resource, manifest: Mapping[str, Any]) -> Json:
         """Server-side apply as the one field manager; our fields are taken back from whoever set them."""
