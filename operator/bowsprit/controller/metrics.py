@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from bowsprit.plan.fleet import Fleet
 from bowsprit.plan.key import ModelKey
-from bowsprit.plan.result import Plan
+from bowsprit.plan.result import ModelPlan, Plan
 
 PASS_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -21,7 +22,8 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        self._shown: set[ModelKey] = set()
+        self._last_pass = LastPass()
+        registry.register(self._last_pass)
         self.queue_depth = Gauge(
             "bowsprit_queue_depth", "Keys that wait for the next planning pass.", registry=registry
         )
@@ -46,30 +48,6 @@ class Metrics:
             buckets=PASS_BUCKETS_S,
             registry=registry,
         )
-        self.gpus = Gauge(
-            "bowsprit_gpus",
-            "GPUs by type and state (free, held, left_out).",
-            ["product", "state"],
-            registry=registry,
-        )
-        self.model_gpus_wanted = Gauge(
-            "bowsprit_model_gpus_wanted",
-            "GPUs that the model's replicas hold or wait for.",
-            ["namespace", "model"],
-            registry=registry,
-        )
-        self.model_gpus_short = Gauge(
-            "bowsprit_model_gpus_short",
-            "GPUs that the model's waiting replicas are short of.",
-            ["namespace", "model"],
-            registry=registry,
-        )
-        self.model_replicas = Gauge(
-            "bowsprit_model_replicas",
-            "Replicas by state (wanted, placed, ready).",
-            ["namespace", "model", "state"],
-            registry=registry,
-        )
         self.resyncs = Counter(
             "bowsprit_resyncs_total",
             "Comparisons of the watched kinds with full lists.",
@@ -78,41 +56,52 @@ class Metrics:
         self.leader = Gauge("bowsprit_leader", "1 when this process holds the Lease.", registry=registry)
 
     def show(self, plan: Plan, fleet: Fleet, ready: Mapping[ModelKey, int]) -> None:
-        """Sets every gauge that follows from one pass."""
-        self._show_gpus(fleet)
-        for gone in self._shown - plan.by_key.keys():
-            self._forget(gone)
-        self._shown = set(plan.by_key)
-        for model in plan.models:
-            labels = model.key
-            short = model.refusal.gpus_short if model.refusal else 0
-            placed = sum(replica.layout.gpus for replica in model.replicas)
-            wanted = placed + (model.refusal.gpus_wanted if model.refusal else 0)
-            self.model_gpus_wanted.labels(*labels).set(wanted)
-            self.model_gpus_short.labels(*labels).set(short)
-            self.model_replicas.labels(*labels, "wanted").set(model.wanted)
-            self.model_replicas.labels(*labels, "placed").set(len(model.replicas))
-            self.model_replicas.labels(*labels, "ready").set(ready.get(model.key, 0))
+        """From now on the figures are those of this pass."""
+        self._last_pass.show(plan, fleet, ready)
 
-    def _forget(self, key: ModelKey) -> None:
-        """A model that is gone, or asks for nothing that can be planned, has no figures."""
-        for gauge in (self.model_gpus_wanted, self.model_gpus_short):
-            _drop(gauge, *key)
-        for state in ("wanted", "placed", "ready"):
-            _drop(self.model_replicas, *key, state)
 
-    def _show_gpus(self, fleet: Fleet) -> None:
+class LastPass(Collector):
+    """What follows from the last pass, counted when somebody asks: passes are more frequent than scrapes."""
+
+    def __init__(self) -> None:
+        self._plan = Plan(())
+        self._fleet = Fleet(())
+        self._ready: Mapping[ModelKey, int] = {}
+
+    def show(self, plan: Plan, fleet: Fleet, ready: Mapping[ModelKey, int]) -> None:
+        self._plan, self._fleet, self._ready = plan, fleet, ready
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield self._gpus()
+        wanted = _of_models("gpus_wanted", "GPUs that the model's replicas hold or wait for.")
+        short = _of_models("gpus_short", "GPUs that the model's waiting replicas are short of.")
+        replicas = _of_models("replicas", "Replicas by state (wanted, placed, ready).", "state")
+        for model in self._plan.models:
+            wanted.add_metric(model.key, _gpus_wanted(model))
+            short.add_metric(model.key, model.refusal.gpus_short if model.refusal else 0)
+            replicas.add_metric([*model.key, "wanted"], model.wanted)
+            replicas.add_metric([*model.key, "placed"], len(model.replicas))
+            replicas.add_metric([*model.key, "ready"], self._ready.get(model.key, 0))
+        yield from (wanted, short, replicas)
+
+    def _gpus(self) -> GaugeMetricFamily:
         counts: Tally[tuple[str, str]] = Tally()
-        for node in fleet.nodes:
+        for node in self._fleet.nodes:
             counts[node.product, "free"] += node.free
             counts[node.product, "held"] += node.total - node.free
-        for left in fleet.left_out:
+        for left in self._fleet.left_out:
             counts[left.product or "unknown", "left_out"] += left.gpus
-        self.gpus.clear()
-        for (product, state), count in counts.items():
-            self.gpus.labels(product, state).set(count)
+        what = "GPUs by type and state (free, held, left_out)."
+        family = GaugeMetricFamily("bowsprit_gpus", what, labels=["product", "state"])
+        for labels, count in counts.items():
+            family.add_metric(labels, count)
+        return family
 
 
-def _drop(gauge: Gauge, *labels: str) -> None:
-    with suppress(KeyError):
-        gauge.remove(*labels)
+def _of_models(name: str, what: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"bowsprit_model_{name}", what, labels=["namespace", "model", *labels])
+
+
+def _gpus_wanted(model: ModelPlan) -> int:
+    placed = sum(replica.layout.gpus for replica in model.replicas)
+    return placed + (model.refusal.gpus_wanted if model.refusal else 0)
