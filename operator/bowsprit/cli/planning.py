@@ -92,8 +92,8 @@ class Answer:
             if pod.holds and (name := pod.labels.get(MODEL_LABEL)):
                 held[ModelKey(pod.namespace, name)] += sum(gpus for _, gpus in pod.gpus)
         return [
-            f"{model.key} runs already: its pods keep {count(held[model.key], 'GPU')}, and what is planned here"
-            " stands beside them"
+            f"{model.key} runs already: its pods keep {count(held[model.key], 'GPU')}, and what is planned "
+            "here stands beside them"
             for model in self.models
             if held[model.key]
         ]
