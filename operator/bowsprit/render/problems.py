@@ -26,11 +26,25 @@ _DURATION = "terminationGracePeriodSeconds"
 
 def problems(spec: ModelDeploymentSpec) -> tuple[str, ...]:
     """What is wrong with a spec, each as `field: what is wrong and what to do`."""
-    unwritable = [f"{path}: {fault}" for path, value in _open_values(spec) if (fault := _json_fault(value))]
-    return tuple(
-        unwritable
-        or [*_variable_problems(spec), *_batch_problems(spec), *_template_problems(spec.template or {})]
+    unwritable = _unwritable(spec)
+    return unwritable or (
+        *_variable_problems(spec),
+        *_batch_problems(spec),
+        *_template_problems(spec.template or {}),
     )
+
+
+def can_be_rendered(spec: ModelDeploymentSpec) -> bool:
+    """Whether rendering has an answer at all.
+
+    Asked of stored revisions, which were accepted once: a rule that is added later must not take away a
+    revision that runs.
+    """
+    return not _unwritable(spec) and not _template_problems(spec.template or {})
+
+
+def _unwritable(spec: ModelDeploymentSpec) -> tuple[str, ...]:
+    return tuple(f"{path}: {fault}" for path, value in _open_values(spec) if (fault := _json_fault(value)))
 
 
 def _variable_problems(spec: ModelDeploymentSpec) -> Iterator[str]:

@@ -20,7 +20,7 @@ from bowsprit.facts.model import ModelFacts
 from bowsprit.render import labels, names
 from bowsprit.render.canonical import canonical_json, short_hash
 from bowsprit.render.owner import Owner, owned_metadata
-from bowsprit.render.problems import problems
+from bowsprit.render.problems import can_be_rendered
 from bowsprit.render.quantities import canonical_bytes
 
 RENDER_VERSION = 1
@@ -174,6 +174,6 @@ def from_controller_revision(manifest: Mapping[str, Any]) -> Revision | None:
     hashed = {key: value for key, value in data.items() if key != "derived"}
     try:
         revision = Revision(short_hash(hashed, _HASH_LENGTH), number, {**hashed, "derived": figures})
-        return None if problems(revision.spec) else revision
+        return revision if can_be_rendered(revision.spec) else None
     except (KeyError, TypeError, ValueError):  # pydantic's ValidationError is a ValueError
         return None

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bowsprit.api import defaults
+from bowsprit.render.problems import problems
 from bowsprit.render.revision import (
     Revision,
     canonical_spec,
@@ -139,6 +140,13 @@ def test_an_operator_with_other_defaults_renders_a_stored_revision_as_before(
 def test_a_stored_revision_is_read_back_whole(name: str) -> None:
     what = revision(**EXAMPLES[name].fields)
     assert from_controller_revision(to_controller_revision(what, OWNER)) == what
+
+
+def test_a_rule_that_came_later_takes_no_stored_revision_away() -> None:
+    refused_today = spec(engine={"args": ["--max-num-batched-tokens=8", "--max-num-seqs=16"]})
+    assert problems(refused_today)
+    kept = revision_of(refused_today, FACTS, OWNER.name)
+    assert from_controller_revision(to_controller_revision(kept, OWNER)) == kept
 
 
 def test_the_canonical_form_of_a_canonical_spec_is_itself() -> None:
