@@ -1,4 +1,4 @@
-"""A cluster without LeaderWorkerSet: a condition says what to install, and it goes on by itself afterwards."""
+"""A cluster without LeaderWorkerSet: a condition says what to install, and then all goes on by itself."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bowsprit.api.names import MODEL_LABEL
-from bowsprit.cluster.cache import Cache, ObjectKey
+from bowsprit.cluster.cache import Cache, ObjectKey, key_of
 from bowsprit.cluster.resources import CHILDREN, DEPLOYMENTS, LEADER_WORKER_SETS, Resource
-from bowsprit.controller.children import Child, project
+from bowsprit.controller.children import Child, digest, project
 from bowsprit.controller.complaints import Complaint
 from bowsprit.controller.complaints import project as project_complaint
 from bowsprit.controller.frame import Declared, declared_of
@@ -48,6 +48,8 @@ class Book:
         """Called with every version of a pod of ours."""
         self.complaints: Cache[Complaint] = Cache(project_complaint, self._complaint_changed)
         self._complaints_about: dict[ObjectKey, Complaint] = {}
+        self._own_status: dict[ObjectKey, str] = {}
+        """Model -> hash of the status that we wrote last."""
         self._pods_of: dict[ModelKey, dict[ObjectKey, PodView]] = defaultdict(dict)
         self._children_of: dict[ModelKey, dict[tuple[str, str], Child]] = defaultdict(dict)
         self._users_of: dict[ObjectKey, set[ModelKey]] = defaultdict(set)
@@ -91,6 +93,11 @@ class Book:
             self.lws_installed = installed
             self._add_all(declared.key for declared in self.models)
 
+    def status_written(self, model: Mapping[str, Any]) -> None:
+        """Takes in the answer to our own write, which is no reason for another pass."""
+        self._own_status[key_of(model)] = digest(model.get("status") or {})
+        self.models.upsert(model)
+
     def _declared(self, obj: Mapping[str, Any]) -> Declared | None:
         """Parses a ModelDeployment once per generation: most of its updates are our own status."""
         meta = obj["metadata"]
@@ -105,8 +112,11 @@ class Book:
             source = config_map_of(declared)
             if source and declared:
                 register(self._users_of[source], declared.key)
+        if after is None:
+            self._own_status.pop(key, None)
         only_status = before and after and replace(before, status={}) == replace(after, status={})
-        if not only_status:
+        ours = after is not None and digest(after.status) == self._own_status.get(key)
+        if not (only_status and ours):
             self.queue.add(ModelKey(*key))
 
     def _node_changed(self, key: ObjectKey, before: NodeView | None, after: NodeView | None) -> None:

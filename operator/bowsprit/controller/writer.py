@@ -135,7 +135,7 @@ class Writer:
             "status",
         )
         self._told[key] = now
-        self._book.models.upsert(answer)
+        self._book.status_written(answer)
 
     async def _apply(self, frame: Frame, manifest: Mapping[str, Any]) -> None:
         resource = resource_of(manifest)
