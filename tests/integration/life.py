@@ -59,9 +59,8 @@ def workloads(arena: Arena, model: str) -> dict[str, Json]:
 def revisions(arena: Arena, model: str) -> dict[str, Json]:
     """ControllerRevisions of a model, by the hash in their label."""
     items = arena.api.get(REVISIONS.format(arena.namespace))["items"]
-    return {
-        item["metadata"]["labels"]["bowsprit.dev/revision"]: item for item in items if _belongs(item, model)
-    }
+    found = [item for item in items if _belongs(item, model) and not _is_of_a_stateful_set(item)]
+    return {item["metadata"]["labels"]["bowsprit.dev/revision"]: item for item in found}
 
 
 def selected_revision(arena: Arena, model: str) -> str:
@@ -117,6 +116,11 @@ def metric(operator: OperatorProcess, name: str, **labels: str) -> float:
     return sum(
         sample.value for sample in samples if sample.name == name and labels.items() <= sample.labels.items()
     )
+
+
+def _is_of_a_stateful_set(item: Json) -> bool:
+    """StatefulSets keep revisions of their own, with the labels of their pods."""
+    return any(owner["kind"] == "StatefulSet" for owner in item["metadata"].get("ownerReferences") or ())
 
 
 def _belongs(item: Json, model: str) -> bool:

@@ -59,9 +59,9 @@ def project(resource: Resource, obj: Mapping[str, Any]) -> Child | None:
     obj = {**obj, "kind": resource.kind, "apiVersion": resource.api_version}
     meta = obj["metadata"]
     marks = meta.get("labels") or {}
-    owners = [ref for ref in meta.get("ownerReferences") or () if ref.get("kind") == "ModelDeployment"]
-    owner = owners[0] if owners else {}
-    model = owner.get("name") or marks.get(labels.MODEL)
+    references = meta.get("ownerReferences") or [{"kind": "ModelDeployment", "name": marks.get(labels.MODEL)}]
+    owner = next((each for each in references if each.get("kind") == "ModelDeployment"), {})
+    model = owner.get("name")
     if not model:
         return None
     is_workload = obj["kind"] in WORKLOADS
