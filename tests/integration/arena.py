@@ -1,7 +1,8 @@
-"""A stage for integration tests: GPU nodes, models and the operator as a process, on the session's control plane.
+"""A stage for integration tests: GPU nodes, models and the operator as a process, on the session's control
+plane.
 
-Every test has its own namespace, nodes and operator, and everything is cleared away afterwards. Two things are
-checked on the way: no node may ever have more GPUs pinned than it has (Referee), and the operator must never
+Every test has its own namespace, nodes and operator, and everything is cleared away afterwards. Two things
+are checked on the way: no node may ever have more GPUs pinned than it has (Referee), and the operator must never
 write to a ModelDeployment outside its status.
 """
 

@@ -60,7 +60,9 @@ def project(resource: Resource, obj: Mapping[str, Any]) -> Child | None:
     meta = obj["metadata"]
     marks = meta.get("labels") or {}
     references = meta.get("ownerReferences") or [{"kind": "ModelDeployment", "name": marks.get(labels.MODEL)}]
-    owner = next((each for each in references if each.get("kind") == "ModelDeployment"), {})
+    owner: Mapping[str, Any] = next(
+        (each for each in references if each.get("kind") == "ModelDeployment"), {}
+    )
     model = owner.get("name")
     if not model:
         return None

@@ -9,7 +9,9 @@ import pytest
 from bench.figure import Figure
 from bench.record import PAGE, record, table
 
-FIGURES = {"idle": [Figure("writes", 0, "in all", "none", True), Figure("a | b", 1234.5, "ms", "", None, "2 s")]}
+FIGURES = {
+    "idle": [Figure("writes", 0, "in all", "none", True), Figure("a | b", 1234.5, "ms", "", None, "2 s")]
+}
 
 
 def test_a_row_for_each_figure_with_target_and_verdict() -> None:

@@ -7,7 +7,6 @@ import pytest
 from bowsprit.cluster.resources import CONTROLLER_REVISIONS
 from bowsprit.controller.children import project
 
-
 OWNED = {"kind": "ModelDeployment", "name": "llama", "uid": "uid-model"}
 SET = {"kind": "StatefulSet", "name": "lws", "uid": "uid-set"}
 OWNERS: dict[str, tuple[list[dict[str, str]], dict[str, str], tuple[str, str] | None]] = {
