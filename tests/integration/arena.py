@@ -2,8 +2,8 @@
 plane.
 
 Every test has its own namespace, nodes and operator, and everything is cleared away afterwards. Two things
-are checked on the way: no node may ever have more GPUs pinned than it has (Referee), and the operator must never
-write to a ModelDeployment outside its status.
+are checked on the way: no node may ever have more GPUs pinned than it has (Referee), and the operator must
+never write to a ModelDeployment outside its status.
 """
 
 from __future__ import annotations
