@@ -98,7 +98,7 @@ def accelerator_of(spec: ModelDeploymentSpec) -> Accelerator:
         resource=resource_of(spec),
         products=tuple(sorted(set(accelerator.products or ()))),
         node_selector=tuple(sorted(node_selector_of(spec).items())),
-        tolerations=tuple(_toleration(toleration) for toleration in tolerations_of(spec)),
+        tolerations=tuple(_toleration(each) for each in tolerations_of(spec) if _lasts(each)),
     )
 
 
@@ -171,6 +171,11 @@ def template_spec_of(spec: ModelDeploymentSpec) -> Mapping[str, Any]:
     """spec of the user's pod template; empty when there is none."""
     section = (spec.template or {}).get("spec")
     return section if isinstance(section, Mapping) else {}
+
+
+def _lasts(toleration: Mapping[str, Any]) -> bool:
+    """A taint that is tolerated for some seconds sends the pod away afterwards: nothing is planned there."""
+    return toleration.get("tolerationSeconds") is None
 
 
 def _toleration(toleration: Mapping[str, Any]) -> Toleration:

@@ -156,3 +156,10 @@ def test_the_override_wins_over_the_architectures_of_hf_overrides() -> None:
 def test_quantities(text: str, number: int | None, canonical: str) -> None:
     assert parse_bytes(text) == number
     assert canonical_bytes(text) == canonical
+
+
+def test_a_taint_that_is_tolerated_for_a_while_only_is_not_planned_on() -> None:
+    passing = {"key": "maintenance", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+    lasting = {"key": "dedicated", "operator": "Exists", "effect": "NoExecute"}
+    planned = accelerator_of(spec(template={"spec": {"tolerations": [passing, lasting]}}))
+    assert [toleration.key for toleration in planned.tolerations] == ["nvidia.com/gpu", "dedicated"]
