@@ -11,6 +11,7 @@ Bowsprit, and have not finished; pods that are being deleted hold until they are
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -56,8 +57,10 @@ class GpuLedger:
         self._on_node: dict[str, dict[PodKey, PodView]] = {}
         self._rows: dict[str, _Row] = {}
         """Of the nodes that have something to say."""
-        self._held: Counter[tuple[str, str]] = Counter()
+        self._held: dict[tuple[str, str], int] = {}
         """GPUs by (product, holder), over all rows."""
+        self._holders: list[Holder] = []
+        """The same by rank, kept in order: there may be thousands, and few change from pass to pass."""
         self._stale: set[str] = set()
         self._fleet: Fleet | None = Fleet(())
 
@@ -102,15 +105,19 @@ class GpuLedger:
             self._fleet = None
         self._stale.clear()
         if self._fleet is None:
-            self._fleet = _assemble(self._rows, self._held)
+            self._fleet = _assemble(self._rows, self._holders)
         return self._fleet
 
     def _count_holders(self, row: _Row, sign: int) -> None:
         for who, gpus in row.holders.items():
-            key = row.product, who
-            self._held[key] += sign * gpus
-            if not self._held[key]:
-                del self._held[key]
+            before = self._held.pop((row.product, who), 0)
+            after = before + sign * gpus
+            if before:
+                old = Holder(who, row.product, before)
+                del self._holders[bisect_left(self._holders, _rank(old), key=_rank)]
+            if after:
+                self._held[row.product, who] = after
+                insort(self._holders, Holder(who, row.product, after), key=_rank)
 
     def _row(self, name: str) -> _Row:
         entry = self._nodes.get(name)
@@ -160,11 +167,15 @@ def _gpu_node(view: NodeView, card: Card, held: int) -> GpuNode:
     )
 
 
-def _assemble(rows: Mapping[str, _Row], held: Mapping[tuple[str, str], int]) -> Fleet:
+def _rank(holder: Holder) -> tuple[str, int, str]:
+    """By product, the largest first."""
+    return holder.product, -holder.gpus, holder.who
+
+
+def _assemble(rows: Mapping[str, _Row], holders: Iterable[Holder]) -> Fleet:
     in_order = [rows[name] for name in sorted(rows)]
-    ranked = sorted((product, -gpus, who) for (product, who), gpus in held.items())
     return Fleet(
         nodes=tuple(row.node for row in in_order if row.node is not None),
         left_out=tuple(left for row in in_order for left in row.left_out),
-        holders=tuple(Holder(who, product, -gpus) for product, gpus, who in ranked),
+        holders=tuple(holders),
     )
