@@ -18,7 +18,7 @@ from bowsprit.cluster.errors import ClusterError
 from bowsprit.cluster.resources import Resource
 
 BACKOFF_START_S = 0.2
-BACKOFF_MAX_S = 15.0
+BACKOFF_MAX_S = 5.0
 RECONNECT_S = 0.1
 """Between the end of one watch and the next: a proxy may end each of them at once."""
 

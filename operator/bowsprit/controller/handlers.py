@@ -110,6 +110,6 @@ class _Patience:
     """Pauses between retries without end: an API server that restarts must not end the operator."""
 
     def __iter__(self) -> Iterator[float]:
-        yield from (0.2, 0.5, 1, 2, 3, 5)
+        yield from (0.2, 0.5, 1, 2, 3)
         while True:
-            yield 10
+            yield 5
