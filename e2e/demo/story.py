@@ -184,9 +184,7 @@ class _Story:
         return {name for name in self._view.models if self._view.phase(name) == "Ready"}
 
     def _settled_without(self, node: str) -> bool:
-        """What fits on the other nodes is Ready there; what waits holds nothing and needs more
-        than is free.
-        """
+        """What fits on the other nodes is Ready there; what waits holds nothing, and says how many are short."""
         view = self._view
         waiting = {name for name in view.models if view.phase(name) == "Waiting"}
         free = sum(each.free for each in view.cluster.inventory.fleet.nodes)
@@ -194,7 +192,7 @@ class _Story:
             node not in view.nodes
             and all(node not in view.standing_on(name) for name in view.models)
             and self._ready() | waiting == set(GPUS)
-            and all(view.gpus(name) == 0 and GPUS[name] > free for name in waiting)
+            and all(view.gpus(name) == 0 and view.short(name) == GPUS[name] - free > 0 for name in waiting)
         )
 
     def _tell_who_waits(self) -> None:

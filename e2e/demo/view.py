@@ -71,6 +71,10 @@ class View:
         conditions = self.status(name).get("conditions") or ()
         return next((each for each in conditions if each["type"] == kind), {})
 
+    def short(self, name: str) -> int:
+        """GPUs that the model says it lacks."""
+        return int((self.status(name).get("waiting") or {}).get("gpusShort", 0))
+
     def replicas(self, name: str) -> list[RecordedReplica]:
         return list(replicas_from_status(self.status(name)))
 
