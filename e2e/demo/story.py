@@ -184,7 +184,7 @@ class _Story:
         return {name for name in self._view.models if self._view.phase(name) == "Ready"}
 
     def _settled_without(self, node: str) -> bool:
-        """What fits on the other nodes is Ready there; what waits holds nothing, and says how many are short."""
+        """What fits on the other nodes is Ready there; what waits holds nothing and says what it lacks."""
         view = self._view
         waiting = {name for name in view.models if view.phase(name) == "Waiting"}
         free = sum(each.free for each in view.cluster.inventory.fleet.nodes)
