@@ -63,6 +63,12 @@ class Holdings:
         return (-self.wish.priority, self.wish.created, self.wish.key)
 
     @property
+    def promised(self) -> list[ReplicaPlan]:
+        """Kept replicas that no pod stands on yet."""
+        owed = {id(replica) for replica in self.wish.promised}
+        return [replica for replica in self.kept if id(replica) in owed]
+
+    @property
     def missing(self) -> int:
         """Replicas that are neither kept nor placed."""
         return self.wish.replicas - len(self.kept) - len(self.placements)

@@ -121,12 +121,17 @@ class _Pass:
         return Plan(tuple(sorted(answers, key=lambda each: each.key)))
 
     def _placed_now(self) -> dict[tuple[ModelKey, str], int]:
-        """GPUs that this pass gave to models, by product."""
+        """GPUs that models have by their plan and that no pod holds yet, by product."""
         placed: Counter[tuple[ModelKey, str]] = Counter()
-        for model in self._waiting:
+        for model in self._models:
+            for replica in model.promised:
+                placed[model.key, replica.layout.product] += replica.layout.gpus
             for placement in model.placements:
                 placed[model.key, placement.option.site.product] += placement.option.cut.gpus
-        return placed
+            for replica in model.wish.leaving:
+                # Its pods hold what the new replica was promised: that is told once.
+                placed[model.key, replica.layout.product] -= sum(pod.gpus for pod in replica.pods)
+        return +placed
 
     def _replicas(self, model: Holdings) -> tuple[ReplicaPlan, ...]:
         if not model.placements:

@@ -9,7 +9,18 @@ import pytest
 from bowsprit.plan.fleet import Fleet, Holder, LeftOut, Taint
 from bowsprit.plan.planner import plan
 from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout
-from tests.unit.plan.examples import DBRX, LLAMA_8B, LLAMA_70B, MIXTRAL, PCIE, fleet, measured, node, wish
+from tests.unit.plan.examples import (
+    DBRX,
+    LLAMA_8B,
+    LLAMA_70B,
+    MIXTRAL,
+    PCIE,
+    fleet,
+    measured,
+    node,
+    promised,
+    wish,
+)
 
 
 def refusal(one, on):
@@ -203,3 +214,22 @@ def test_the_queue_goes_by_priority_then_who_has_nothing_then_age():
     ]
     positions = {model.key.name: model.position for model in plan(wishes, on).models}
     assert positions == {"urgent": 1, "old": 2, "young": 3, "has-one": 4}
+
+
+def test_a_waiting_model_is_told_of_those_whose_gpus_are_promised_and_not_held_yet():
+    first, second = measured("first", (1, 3)), measured("second", (1, 2))
+    (owed,) = promised([first], plan([first], fleet(4)))
+    answer = next(model for model in plan([owed, second], fleet(4)).models if model.key == second.key)
+    assert answer.refusal is not None
+    assert answer.refusal.gpus_short == 1
+    assert "default/first holds 3" in answer.refusal.message
+
+
+def test_a_replica_that_comes_back_to_its_gpus_is_told_of_once():
+    first, second = measured("first", (1, 3)), measured("second", (1, 2))
+    (owed,) = promised([first], plan([first], fleet(4)))
+    owed = replace(owed, leaving=owed.promised)
+    held = Fleet(fleet(1, total=4).nodes, holders=(Holder("default/first", PCIE, 3),))
+    answer = next(model for model in plan([owed, second], held).models if model.key == second.key)
+    assert answer.refusal is not None
+    assert "default/first holds 3" in answer.refusal.message
