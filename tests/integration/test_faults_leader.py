@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from bowsprit.cluster import access
-from tests.integration.arena import Arena, OperatorProcess, Referee
+from bowsprit.cluster.client import FIELD_MANAGER
+from tests.integration.arena import Arena, Json, OperatorProcess, Referee
 from tests.integration.life import metric
 
 pytestmark = pytest.mark.integration
@@ -43,10 +46,11 @@ def test_one_acts_and_the_next_takes_over_from_a_frozen_and_from_a_dead_one(aren
         assert not leads(last)
 
         # It wakes up in another world, and ends without a word to it.
-        before = versions(arena)
+        arena.wait("all to be at rest", lambda: at_rest(arena, "one", "two"))
+        before = written(arena)
         frozen.resume()
         assert frozen.ended() == 1
-        assert versions(arena) == before
+        assert written(arena) == before
         assert "lease.lost" in frozen.log.read_text()
 
         dead.kill()
@@ -73,7 +77,16 @@ def leads(operator: OperatorProcess) -> bool:
     return metric(operator, "bowsprit_leader") == 1
 
 
-def versions(arena: Arena) -> dict[str, str]:
-    """resourceVersions of everything that an operator writes."""
+def written(arena: Arena) -> dict[str, str]:
+    """What operators have written, and when: their entries in every object's managedFields."""
     lists = [arena.api.get(path.format(arena.namespace))["items"] for path in WRITTEN]
-    return {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for items in lists for item in items}
+    return {item["metadata"]["uid"]: _entries(item) for items in lists for item in items}
+
+
+def _entries(item: Json) -> str:
+    fields = item["metadata"].get("managedFields") or ()
+    return json.dumps([entry for entry in fields if entry["manager"] == FIELD_MANAGER])
+
+
+def at_rest(arena: Arena, *names: str) -> bool:
+    return all(arena.condition(name, "Reconciling").get("status") == "False" for name in names)

@@ -21,7 +21,7 @@ from bowsprit.controller.replicas import Replicas, holding, match, remains
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.key import ModelKey
-from bowsprit.plan.result import ReplicaPlan
+from bowsprit.plan.result import ModelPlan, ReplicaPlan
 from bowsprit.plan.wish import Wish
 from bowsprit.render.owner import Owner
 from bowsprit.render.problems import problems
@@ -179,6 +179,12 @@ def wish_from(frame: Frame, lws_installed: bool) -> Wish | None:
         ready=frame.ready,
         one_pod_only=not lws_installed,
     )
+
+
+def promising(wish: Wish, plan: ModelPlan) -> Wish:
+    """The wish for a next pass that comes before anything is seen of the model: what was planned now is
+    promised, and what was not is promised no more."""
+    return replace(wish, promised=tuple(each for each in plan.replicas if each not in wish.standing))
 
 
 def _target(

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 
 from bowsprit.controller.groups import Group, State, membership, placed
 from bowsprit.inventory.pods import PodView
+from bowsprit.render.names import PLACEMENT_GATE
 from bowsprit.status.observed import PodFailure
 
 REST_START_S = 15.0
 REST_MAX_S = 300.0
+TIDY_S = 60.0
 FORGIVEN_S = 600.0
 """A node that has not failed for so long after its rest starts again with a short one."""
 UNSCHEDULABLE_S = 5.0
@@ -43,10 +45,19 @@ class Failures:
     """Group -> how its last placement failed, until it stands again. Its pods may be replaced sooner than
     anybody looks at them."""
 
+    tidy_at: float = 0.0
+    stood: set[GroupId] = field(default_factory=set)
+    """Groups of several pods that were seen standing."""
+    bereft: set[GroupId] = field(default_factory=set)
+    """Groups that have lost a member. Others may have put a new pod in its place before anybody looks, and
+    ranks that have lost each other do not find together again: what is left of the group must go."""
+
     def observe(self, pods: Iterable[PodView], now: float) -> None:
         """Counts failures and runs the clocks for some pods."""
         for pod in pods:
-            if pod.phase == "Failed" and pod.reason:
+            if PLACEMENT_GATE in pod.gates and _group_of(pod) in self.stood:
+                self.bereft.add(_group_of(pod))
+            elif pod.phase == "Failed" and pod.reason:
                 self._fail(pod, now)
             elif pod.bound:
                 self._bound(pod)
@@ -55,10 +66,11 @@ class Failures:
                 if now - since >= self._patience(pod):
                     self._fail(pod, now)
 
-    def forget_all_but(self, pods: Iterable[PodView]) -> None:
-        """Drops what is known of pods that no longer exist."""
-        if not (self.judged or self.unbound_since or self.failed):
+    def forget_all_but(self, pods: Iterable[PodView], now: float) -> None:
+        """Drops what is known of pods that no longer exist, now and then: it looks at all of them."""
+        if now < self.tidy_at:
             return
+        self.tidy_at = now + TIDY_S
         uids, groups = set(), set()
         for pod in pods:
             uids.add(pod.uid)
@@ -66,12 +78,20 @@ class Failures:
         self.judged &= uids
         self.unbound_since = {uid: at for uid, at in self.unbound_since.items() if uid in uids}
         self.failed = {group: failure for group, failure in self.failed.items() if group in groups}
+        self.stood &= groups
+        self.bereft &= groups
 
     def settle(self, groups: Iterable[Group]) -> None:
-        """Forgets the failures of groups that stand."""
+        """Notes the groups that stand, forgetting their failures, and those that start anew."""
         for group in groups:
+            identity = _group_of(group.pods[0])
             if group.state is State.STANDING and all(pod.bound for pod in group.pods):
-                self.failed.pop(_group_of(group.pods[0]), None)
+                self.failed.pop(identity, None)
+            if group.state is State.STANDING and group.layout.pods > 1:
+                self.stood.add(identity)
+            if group.state is State.WAITING:
+                self.stood.discard(identity)
+                self.bereft.discard(identity)
 
     def of(self, group: Group) -> PodFailure | None:
         """How the group's last placement failed."""
@@ -82,9 +102,9 @@ class Failures:
         since = self.unbound_since.get(pod.uid)
         return since is not None and pod.uid not in self.judged and now - since >= self._patience(pod)
 
-    def unbound(self, pod: PodView) -> bool:
-        """It had its time to bind and did not."""
-        return pod.uid in self.judged and not pod.bound
+    def dooms(self, pod: PodView) -> bool:
+        """Its group must go: it had its time to bind and did not, or its group has lost a member."""
+        return (pod.uid in self.judged and not pod.bound) or (placed(pod) and _group_of(pod) in self.bereft)
 
     def at_rest(self, now: float) -> frozenset[str]:
         """Nodes to leave alone."""
@@ -118,6 +138,8 @@ class Failures:
             return
         self.judged.add(pod.uid)
         self.failed[_group_of(pod)] = self._told(pod)
+        if pod.finished:
+            self.bereft.add(_group_of(pod))
         count, until = self.resting.get(pod.node, (0, now))
         if now - until > FORGIVEN_S:
             count = 0

@@ -18,7 +18,7 @@ from bowsprit.cluster.errors import ClusterError
 from bowsprit.controller.book import FLEET, Book
 from bowsprit.controller.complaints import refusals
 from bowsprit.controller.factsource import Facts, FactSource
-from bowsprit.controller.frame import Declared, Frame, frame_of, wish_from
+from bowsprit.controller.frame import Declared, Frame, frame_of, promising, wish_from
 from bowsprit.controller.groups import placed
 from bowsprit.controller.metrics import Metrics
 from bowsprit.controller.placement import Failures
@@ -106,7 +106,7 @@ class Reconciler:
         # From here to the planner nothing waits: frames, fleet and pins are of one instant.
         now = asyncio.get_running_loop().time()
         self._failures.observe((pod for key in alive for pod in self._book.pods_of(key)), now)
-        self._failures.forget_all_but(self._book.pods)
+        self._failures.forget_all_but(self._book.pods, now)
         for declared, facts in alive.values():
             self._look(declared, facts)
         fleet = self._rested(self._book.ledger.fleet(), now)
@@ -218,7 +218,7 @@ class Reconciler:
 
     def _is_broken(self, pod: PodView) -> bool:
         lost = bool(pod.node) and placed(pod) and self._book.node(pod.node) is None
-        return lost or pod.finished or self._failures.unbound(pod)
+        return lost or pod.finished or self._failures.dooms(pod)
 
     def _is_lost(self, node: str) -> bool:
         view = self._book.node(node)
@@ -252,6 +252,7 @@ class Reconciler:
         if plan is not None:
             revision = model.frame.target.hash if model.frame.target else ""
             model.decided = tuple(RecordedReplica(revision, replica) for replica in plan.replicas)
+            self._promise(model, plan)
         if model.writer is not None:
             model.again = True
             return
@@ -263,6 +264,13 @@ class Reconciler:
         model.writer = asyncio.create_task(self._write(key, model, steps))
         self._writing.add(model.writer)
         model.writer.add_done_callback(self._writing.discard)
+
+    def _promise(self, model: _Model, plan: ModelPlan) -> None:
+        if model.wish is not None:
+            model.wish = promising(model.wish, plan)
+        if any(promise not in plan.replicas for _, promise in model.frame.replicas.partial):
+            # The group that has begun to take it up must go, and nothing else may happen to the model.
+            self._queue.add(model.frame.key)
 
     def _with_latest_status(self, frame: Frame) -> Frame:
         """Our own writes change the status and make no new frame: what they said must not be said again."""

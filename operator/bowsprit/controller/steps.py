@@ -48,6 +48,8 @@ class Steps:
     manifests: tuple[dict[str, Any], ...] = ()
     demotions: tuple[PodView, ...] = ()
     """Pods of a Deployment that scaling down is to take first."""
+    evictions: tuple[Deletion, ...] = ()
+    """Pods that must go; before a workload is scaled down, or a sound one would go in their place."""
     deletions: tuple[Deletion, ...] = ()
     pins: tuple[Pin, ...] = ()
     held_back: bool = False
@@ -65,7 +67,7 @@ def steps_of(
     lost_nodes = frozenset(gone)
     evictions = tuple(_evictions(frame, lost_nodes))
     if plan is None or frame.declared.deployment is None:
-        return Steps(deletions=evictions)
+        return Steps(evictions=evictions)
     # A name that is still taken by an object on its way out is free again soon, and then there is a new pass.
     taken = {(child.kind, child.name) for child in frame.strays}
     manifests = tuple(
@@ -78,7 +80,8 @@ def steps_of(
     return Steps(
         manifests=manifests,
         demotions=tuple(_demotions(frame, plan)),
-        deletions=evictions + tuple(_prune(frame, applied)),
+        evictions=evictions,
+        deletions=tuple(_prune(frame, applied)),
         pins=pins,
         held_back=held_back,
     )

@@ -80,6 +80,8 @@ class Writer:
         # Before the workload is scaled down: its ReplicaSet must know by then which pods to take.
         for pod in steps.demotions:
             await self._tolerate_absence(self._demote(frame.key, pod.name))
+        for eviction in steps.evictions:
+            await self._tolerate_absence(self._delete(frame.key, eviction))
         for manifest in steps.manifests:
             try:
                 await self._apply(frame, stamped(manifest))

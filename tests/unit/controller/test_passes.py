@@ -14,6 +14,7 @@ from bowsprit.cluster.errors import Unavailable
 from bowsprit.controller.book import Book
 from bowsprit.controller.children import Child
 from bowsprit.controller.frame import Declared, Frame
+from bowsprit.controller.groups import LWS_GROUP, LWS_NAME, LWS_RANK
 from bowsprit.controller.metrics import Metrics
 from bowsprit.controller.queue import WorkQueue
 from bowsprit.controller.reconcile import Reconciler
@@ -99,8 +100,8 @@ class Stage:
             await self.loop.step()
             await asyncio.sleep(0)
 
-    def node(self, gpus: int = 1) -> None:
-        self.book.nodes.upsert(self._dated(node("n1", gpus, memory="81920")))
+    def node(self, name: str = "n1", gpus: int = 1) -> None:
+        self.book.nodes.upsert(self._dated(node(name, gpus, memory="81920")))
 
     def model(self, name: str, **spec: Any) -> None:
         self.book.models.upsert(self._dated(manifest(name, **spec)))
@@ -117,6 +118,20 @@ class Stage:
                     cache.upsert(child)
             if each["kind"] == "Deployment":
                 self.book.pods.upsert(self._dated(gated(each)))
+
+    def rank(self, key: ModelKey, number: int, node: str, **status: Any) -> None:
+        """A pod of the first group of the model's LeaderWorkerSet: bound to a node, or new and gated."""
+        lws = next(each for each in self.notes.steps[key].manifests if each["kind"] == "LeaderWorkerSet")
+        template = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+        name = lws["metadata"]["name"]
+        labels = {**template["metadata"]["labels"], LWS_NAME: name, LWS_GROUP: "0", LWS_RANK: str(number)}
+        spec = {**template["spec"], "nodeName": node, "schedulingGates": []}
+        if not node:
+            spec = {**template["spec"], "schedulingGates": [{"name": PLACEMENT_GATE}]}
+        uid = f"uid-{number}-{node}"
+        metadata = {"namespace": "team", "name": f"{name}-0-{number}", "uid": uid, "labels": labels}
+        state = {"phase": "Running" if node else "Pending", **status}
+        self.book.pods.upsert(self._dated({"metadata": metadata, "spec": spec, "status": state}))
 
     def pinned(self, key: ModelKey) -> list[str]:
         return [pin.node for pin in self.notes.steps[key].pins] if key in self.notes.steps else []
@@ -239,3 +254,35 @@ async def test_our_own_status_is_no_reason_for_a_pass_and_anybody_elses_is(stage
     assert len(stage.book.queue) == 0
     stage.book.models.upsert(stage._dated({**manifest("a"), "status": {}}))
     assert len(stage.book.queue) == 1
+
+
+async def test_a_promise_stays_though_nothing_is_seen_of_it_before_the_next_pass(stage: Stage) -> None:
+    stage.model("a")
+    await stage.passes()
+    promised = stage.notes.status[A]["plan"]
+    stage.model("b", priority=10)
+    await stage.passes()
+    assert stage.notes.status[A]["plan"] == promised
+    assert "plan" not in stage.notes.status[B]
+    assert stage.notes.status[B]["waiting"]["position"] == 1
+
+
+async def test_a_group_whose_promise_is_given_up_goes_whole_though_nothing_more_is_seen_of_it(
+    stage: Stage,
+) -> None:
+    """One rank is refused, and its StatefulSet has replaced the pod before anybody looks."""
+    for name in ("n2", "n3"):
+        stage.node(name)
+    stage.model("a", parallelism={"pipeline": 2, "gpusPerPod": 1})
+    await stage.passes()
+    stage.apply(A)
+    first, second = (each["node"] for each in stage.notes.status[A]["plan"]["replicas"][0]["pods"])
+    stage.rank(A, 0, first)
+    stage.rank(A, 1, second)
+    await stage.passes()
+    stage.rank(A, 1, second, phase="Failed", reason="UnexpectedAdmissionError")
+    stage.rank(A, 1, "")
+    await stage.passes()
+    assert {each.kind for each in stage.notes.steps[A].evictions} == {"Pod"}
+    assert len(stage.notes.steps[A].evictions) == 2
+    assert stage.pinned(A) == []

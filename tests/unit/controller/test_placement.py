@@ -8,6 +8,7 @@ from bowsprit.controller.placement import (
     FORGIVEN_S,
     REST_MAX_S,
     REST_START_S,
+    TIDY_S,
     UNSCHEDULABLE_S,
     Failures,
 )
@@ -39,10 +40,10 @@ PATIENCE = {
 def test_it_has_so_long_to_bind(view: PodView, seconds: float, failures: Failures) -> None:
     failures.observe([view], 100)
     failures.observe([view], 100 + seconds - 0.1)
-    assert not failures.unbound(view)
+    assert not failures.dooms(view)
     assert failures.next_wake([view], 100 + seconds - 0.1) == pytest.approx(0.1)
     failures.observe([view], 100 + seconds)
-    assert failures.unbound(view)
+    assert failures.dooms(view)
     assert failures.at_rest(100 + seconds) == {"n1"}
 
 
@@ -60,7 +61,7 @@ def test_no_node_rests_for_a_pod_that_is(view: PodView, failures: Failures) -> N
     for now in (0.0, 1000.0):
         failures.observe([view], now)
     assert not failures.at_rest(1000)
-    assert not failures.unbound(view)
+    assert not failures.dooms(view)
 
 
 def test_a_refused_pod_lets_its_node_rest_once_however_often_it_is_seen(failures: Failures) -> None:
@@ -108,13 +109,13 @@ def test_a_pod_that_binds_after_all_is_forgiven(failures: Failures) -> None:
     failures.observe([SILENT], 0)
     failures.observe([SILENT], BIND_S)
     failures.observe([pod("a", "n1")], BIND_S + 1)
-    assert not failures.unbound(pod("a", "n1"))
+    assert not failures.dooms(pod("a", "n1"))
 
 
 def test_nothing_is_remembered_of_pods_that_are_gone(failures: Failures) -> None:
     fail(failures, "gone", 0)
     failures.observe([pinned("waits", "n2"), pinned("also-gone", "n2")], 0)
-    failures.forget_all_but([pinned("waits", "n2")])
+    failures.forget_all_but([pinned("waits", "n2")], 0)
     assert failures.judged == set()
     assert set(failures.unbound_since) == {"uid-waits"}
     assert failures.at_rest(1) == {"n1"}
@@ -152,7 +153,7 @@ def test_a_failure_is_told(view: PodView, words: tuple[str, str], failures: Fail
 def test_a_failure_is_told_until_the_group_stands_again_though_the_pod_is_gone(failures: Failures) -> None:
     failures.observe([rank(pod("lws-0-1", "n2", **REFUSED), 1)], 0)
     for pods in (ranks("n1", "", ""), ranks("", "", ""), ranks("n1", "n2", "")):
-        failures.forget_all_but(pods)
+        failures.forget_all_but(pods, TIDY_S)
         found = groups(LWS, pods)
         failures.settle(found)
         assert failures.of(found[0]) is not None
@@ -165,8 +166,48 @@ def test_a_failure_is_told_until_the_group_stands_again_though_the_pod_is_gone(f
 
 def test_the_failures_of_groups_without_pods_are_forgotten(failures: Failures) -> None:
     failures.observe([rank(pod("lws-0-1", "n2", **REFUSED), 1)], 0)
-    failures.forget_all_but([])
+    failures.settle(groups(LWS, ranks("n1", "n2", "n3", group=1)))
+    failures.forget_all_but([], 0)
     assert failures.failed == {}
+    assert failures.stood == failures.bereft == set()
+
+
+def test_all_pods_are_looked_through_once_in_a_while_only(failures: Failures) -> None:
+    failures.forget_all_but([], 0)
+    fail(failures, "a", 1)
+    failures.forget_all_but([], TIDY_S - 1)
+    assert failures.judged == {"uid-a"}
+    failures.forget_all_but([], TIDY_S)
+    assert failures.judged == set()
+
+
+def test_a_group_that_stood_and_has_a_new_member_must_go_until_it_starts_anew(failures: Failures) -> None:
+    """Somebody deletes a rank, and its StatefulSet has replaced the pod before anybody looks."""
+    standing = ranks("n1", "n2", "n3")
+    failures.settle(groups(LWS, standing))
+    replaced = ranks("n1", "", "n3")
+    failures.observe(replaced, 1)
+    assert [failures.dooms(each) for each in replaced] == [True, False, True]
+    anew = ranks("", "", "")
+    failures.observe(anew, 2)
+    failures.settle(groups(LWS, anew))
+    half_pinned = ranks("n1", "", "")
+    failures.observe(half_pinned, 3)
+    assert not any(failures.dooms(each) for each in half_pinned)
+
+
+def test_a_group_that_has_not_stood_yet_is_pinned_in_peace(failures: Failures) -> None:
+    for pods in (ranks("", "", ""), ranks("n1", "", ""), ranks("n1", "n2", "")):
+        failures.observe(pods, 0)
+        failures.settle(groups(LWS, pods))
+        assert not any(failures.dooms(each) for each in pods)
+
+
+def test_a_rank_that_is_refused_dooms_its_group_though_it_is_replaced_at_once(failures: Failures) -> None:
+    failures.observe([rank(pod("lws-0-1", "n2", **REFUSED), 1)], 0)
+    replaced = ranks("n1", "", "n3")
+    failures.observe(replaced, 0)
+    assert failures.dooms(replaced[0])
 
 
 def test_there_is_nothing_to_wake_for_when_no_clock_runs(failures: Failures) -> None:

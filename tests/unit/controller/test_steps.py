@@ -88,7 +88,7 @@ def pins(done: Steps) -> dict[str, str]:
 
 def deleted(done: Steps) -> dict[str, bool]:
     """Pods that are deleted, and whether by force."""
-    return {each.name: each.forced for each in done.deletions if each.kind == "Pod"}
+    return {each.name: each.forced for each in done.evictions}
 
 
 WANTED = replica(0, THREE, "n1", "n2", "n3")

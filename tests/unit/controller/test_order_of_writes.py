@@ -1,0 +1,115 @@
+"""The order in which steps are carried out: a kill, or another controller, may come between any two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bowsprit.cluster.client import KubeClient
+from bowsprit.cluster.errors import Conflict, NotFound, Unavailable
+from bowsprit.controller.book import Book
+from bowsprit.controller.queue import WorkQueue
+from bowsprit.controller.steps import Deletion, Pin, Steps
+from bowsprit.controller.writer import NotLeading, Writer
+from bowsprit.inventory.products import ProductTable
+from tests.unit.controller.objects import pod
+from tests.unit.controller.test_steps import frame
+
+SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "team", "name": "applied"}}
+STEPS = Steps(
+    manifests=(SERVICE,),
+    demotions=(pod("demoted", "n1"),),
+    evictions=(Deletion("Pod", "evicted", "uid-evicted"),),
+    deletions=(Deletion("Service", "deleted", "uid-deleted"),),
+    pins=(Pin(pod("pinned"), "n1"),),
+)
+STATUS = {"phase": "Starting"}
+
+
+class Recorder(KubeClient):
+    """Writes down who is written to; an error where one is set."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.errors: dict[str, Exception] = {}
+
+    async def get(self, *arguments: Any) -> dict[str, Any]:
+        name = arguments[-1]
+        gates = [{"name": "bowsprit.dev/placement"}]
+        return _object(name, {"schedulingGates": gates})
+
+    async def apply(self, _: Any, manifest: Any) -> dict[str, Any]:
+        return self._note(manifest["metadata"]["name"])
+
+    async def merge_patch(self, _: Any, __: Any, name: str, *___: Any) -> dict[str, Any]:
+        return self._note("status" if name == "llama" else name)
+
+    async def json_patch(self, _: Any, __: Any, name: str, ___: Any) -> dict[str, Any]:
+        return self._note(name)
+
+    async def delete(self, _: Any, __: Any, name: str, **___: Any) -> None:
+        self._note(name)
+
+    async def create(self, *_: Any) -> dict[str, Any]:
+        return self._note("event")
+
+    def _note(self, name: str) -> dict[str, Any]:
+        self.order.append(name)
+        if name in self.errors:
+            raise self.errors[name]
+        return _object(name, {})
+
+
+def _object(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    uid = f"uid-{name}"
+    return {
+        "metadata": {"namespace": "team", "name": name, "uid": uid, "resourceVersion": "1"},
+        "spec": {"model": {"uri": "hf://a/b"}, **spec},
+        "status": {},
+    }
+
+
+ALL = ["status", "demoted", "evicted", "applied", "deleted", "pinned"]
+
+
+@pytest.fixture
+async def recorder() -> Recorder:
+    return Recorder()
+
+
+async def carry_out(recorder: Recorder, leads: Any = lambda: True) -> None:
+    book = Book(WorkQueue(), ProductTable())
+    await Writer(recorder, book, leads, lambda: "now").write(frame(), STATUS, STEPS)
+
+
+async def test_promise_first_then_what_goes_then_what_comes_and_the_pins_last(recorder: Recorder) -> None:
+    """Scaling down comes after the pods that must go are gone: or their ReplicaSet takes a sound one."""
+    await carry_out(recorder)
+    assert recorder.order == ALL
+
+
+@pytest.mark.parametrize("name", ALL[:1] + ALL[2:])
+async def test_nothing_is_written_after_a_write_that_has_failed(name: str, recorder: Recorder) -> None:
+    recorder.errors[name] = Unavailable("down")
+    with pytest.raises(Unavailable):
+        await carry_out(recorder)
+    assert recorder.order == ALL[: ALL.index(name) + 1]
+
+
+@pytest.mark.parametrize("name", ["demoted", "evicted", "deleted", "pinned"])
+@pytest.mark.parametrize("error", [NotFound("gone", 404), Conflict("another", 409)], ids=["gone", "replaced"])
+async def test_what_somebody_else_was_faster_with_stops_nothing(
+    name: str, error: Exception, recorder: Recorder
+) -> None:
+    recorder.errors[name] = error
+    await carry_out(recorder)
+    assert recorder.order == ALL
+
+
+@pytest.mark.parametrize("number", range(len(ALL)))
+async def test_no_write_is_made_without_the_lease(number: int, recorder: Recorder) -> None:
+    """It may be lost between any two."""
+    with pytest.raises(NotLeading):
+        await carry_out(recorder, lambda: len(recorder.order) < number)
+    assert recorder.order == ALL[:number]
