@@ -260,7 +260,7 @@ class Plugin(ApiModel):
             "^https?://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~%+-]*)*$",
             "must be an http:// or https:// address with no user, password or query in it",
         ),
-        example("https://packages.example.com/simple"),
+        example("https://packages.example.com/wheels"),
     ]
     hashes: Annotated[
         list[

@@ -82,7 +82,7 @@ ACCEPTED: dict[str, Manifest] = {
     "a plugin in an image by digest": plugin(image=f"registry.example.com/p@sha256:{DIGEST}"),
     "a plugin from an index": plugin(
         requirement="my-opt[fast]==1.2.3+cu12",
-        indexURL="https://packages.example.com:8443/simple/",
+        indexURL="https://packages.example.com:8443/wheels/",
         hashes=[f"sha256:{DIGEST}"],
         entryPoints=["my_opt", "my-opt.register"],
     ),
@@ -247,7 +247,7 @@ REFUSED: dict[str, Refused] = {
         plugin(image="a/b:c", path="plugins"), "spec.plugins[0].path", "absolute path"
     ),
     "an index for an image": Refused(
-        plugin(image="a/b:c", indexURL="https://x/simple"), "spec.plugins[0].indexURL", "set requirement"
+        plugin(image="a/b:c", indexURL="https://x/wheels"), "spec.plugins[0].indexURL", "set requirement"
     ),
     "hashes for an image": Refused(
         plugin(image="a/b:c", hashes=[f"sha256:{DIGEST}"]), "spec.plugins[0].hashes", "belong to requirement"
@@ -262,7 +262,7 @@ REFUSED: dict[str, Refused] = {
         plugin(requirement="my-opt==1.*"), "spec.plugins[0].requirement", "must pin one version"
     ),
     "an index with a password": Refused(
-        plugin(requirement="x==1", indexURL="https://me:secret@x/simple"),
+        plugin(requirement="x==1", indexURL="https://me:secret@x/wheels"),
         "spec.plugins[0].indexURL",
         "no user, password",
     ),

@@ -95,7 +95,7 @@ EXAMPLES = {
                 {"image": "registry.example.com/my-opt:1.2.3", "entryPoints": ["my_opt"]},
                 {
                     "requirement": "other-plugin==2.0",
-                    "indexURL": "https://packages.example.com/simple",
+                    "indexURL": "https://packages.example.com/wheels",
                     "hashes": [f"sha256:{'ab' * 32}"],
                     "entryPoints": ["other", "my_opt"],
                 },

@@ -27,7 +27,7 @@ RECORDED = {
     "one-pod-pp3": "40ec7d061c",
     "group-pp5": "fdf454c3d9",
     "tensor-4": "e0df203ea8",
-    "plugins": "15c50d6fdf",
+    "plugins": "6c8228fb23",
     "pvc": "fe047fecad",
     "object-storage": "a42e845208",
     "token": "a923ea0e17",
