@@ -17,13 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.cluster.processes import ProcessGroup, tail
-from e2e.cluster.programs import PROGRAM_SETS, ProgramSet
+from e2e.cluster.programs import CONTROL_PLANE, ProgramSet
 
 # -mod=readonly: go.sum decides, a build never edits it. nice: a build takes minutes, others work here.
 GO_BUILD = ("nice", "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false")
@@ -45,8 +45,8 @@ class Programs:
 
     def binary(self, program: str) -> str:
         """The path of a program."""
-        owner = next(s for s in PROGRAM_SETS if program in s.programs)
-        return str(self.folders[owner.name] / "bin" / program)
+        paths = (folder / "bin" / program for folder in self.folders.values())
+        return next(str(path) for path in paths if path.exists())
 
     def manifest(self, program_set: ProgramSet, path: str) -> Path:
         """A file that the module of `program_set` ships."""
@@ -59,13 +59,13 @@ def cache_directory() -> Path:
     return Path(base) / "bowsprit" / "programs"
 
 
-def ensure_programs() -> Programs:
+def ensure_programs(program_sets: Sequence[ProgramSet] = CONTROL_PLANE) -> Programs:
     """The programs, built first where the cache does not hold them yet."""
-    missing = [s for s in PROGRAM_SETS if _cached(s) is None]
+    missing = [s for s in program_sets if _cached(s) is None]
     if missing:
         with _build_lock():
             _build_all([s for s in missing if _cached(s) is None])
-    folders = {s.name: _cached(s) for s in PROGRAM_SETS}
+    folders = {s.name: _cached(s) for s in program_sets}
     return Programs({name: folder for name, folder in folders.items() if folder is not None})
 
 
@@ -178,7 +178,7 @@ def _go_version() -> str | None:
         return None
     command = ["go", "env", "GOVERSION", "GOOS", "GOARCH"]
     answer = subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, text=True, cwd=PROGRAM_SETS[0].directory
+        command, check=True, stdout=subprocess.PIPE, text=True, cwd=CONTROL_PLANE[0].directory
     )
     return "-".join(answer.stdout.split())
 

@@ -1,5 +1,5 @@
-"""What the control plane is built from: one Go module per program set, because their dependencies
-disagree.
+"""What the control plane, and tests beside it, are built from: one Go module per program set, because their
+dependencies disagree.
 
 Each folder's go.mod pins a program set, go.sum its every dependency by hash, and its `tool` lines name the
 programs.
@@ -86,4 +86,18 @@ LWS = ProgramSet(
     ),
 )
 
-PROGRAM_SETS = (ETCD, KUBERNETES, KWOK, LWS)
+HELM = ProgramSet(
+    name="helm",
+    module="helm.sh/helm/v3",
+    programs={"helm": "helm.sh/helm/v3/cmd/helm"},
+    version_variables=(
+        "helm.sh/helm/v3/internal/version.version={version}",
+        # The Kubernetes that `helm template` and `helm lint` suppose where they are asked for none.
+        "helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1",
+        "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=34",
+        "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor=1",
+        "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor=34",
+    ),
+)
+
+CONTROL_PLANE = (ETCD, KUBERNETES, KWOK, LWS)
