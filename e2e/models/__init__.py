@@ -1,0 +1,1 @@
+"""The models that tests serve: made here, so that nothing is downloaded."""
