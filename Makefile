@@ -78,9 +78,11 @@ requirements: ## pin what pyproject.toml asks for, with hashes; UPGRADE=1 takes 
 	$(PYTHON) -m venv "$$tmp"; \
 	"$$tmp/bin/pip" install --quiet --disable-pip-version-check uv==$(UV_VERSION); \
 	pin() { "$$tmp/bin/uv" pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-emit-find-links --no-annotate --no-header $(if $(UPGRADE),--upgrade) pyproject.toml "$$@"; }; \
-	pin --output-file requirements/runtime.txt; \
-	pin --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	  --no-emit-index-url --no-emit-find-links --no-annotate --no-header $(if $(UPGRADE),--upgrade) "$$@"; }; \
+	pin pyproject.toml --output-file requirements/runtime.txt; \
+	pin pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt; \
+	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	  | pin - --constraint requirements/dev.txt --output-file requirements/build.txt
 	@git diff --stat -- requirements
 
 .PHONY: clean

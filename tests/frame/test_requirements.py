@@ -13,6 +13,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ASKED = {
     "runtime": PROJECT["project"]["dependencies"],
     "dev": PROJECT["project"]["dependencies"] + PROJECT["dependency-groups"]["dev"],
+    "build": PROJECT["build-system"]["requires"],
 }
 
 
@@ -25,7 +26,7 @@ def pins(name: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["runtime", "dev"])
+@pytest.mark.parametrize("name", ASKED)
 def test_each_requirement_of_the_project_is_pinned_within_its_bounds(name: str) -> None:
     pinned = pins(name)
     for requirement in map(Requirement, ASKED[name]):
@@ -36,11 +37,12 @@ def test_each_requirement_of_the_project_is_pinned_within_its_bounds(name: str) 
         )
 
 
-def test_dev_holds_runtime_at_the_same_versions() -> None:
-    assert pins("runtime").items() <= pins("dev").items()
+@pytest.mark.parametrize("name", ["runtime", "build"])
+def test_dev_holds_what_the_image_is_made_of_at_the_same_versions(name: str) -> None:
+    assert pins(name).items() <= pins("dev").items()
 
 
-@pytest.mark.parametrize("name", ["runtime", "dev"])
+@pytest.mark.parametrize("name", ASKED)
 def test_each_line_is_a_pin_or_a_hash_so_no_index_no_path_and_no_option_stands_there(name: str) -> None:
     pin = re.compile(r"[A-Za-z0-9._-]+==[^\s;]+( ; [\w .'<>=!-]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
     lines = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8").splitlines()
