@@ -11,13 +11,19 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from docs.generators import api, cli, outputs, rbac
+from docs.generators import api, chart, cli, outputs, rbac
 
 ROOT = Path(__file__).resolve().parent.parent
 
 Generator = Callable[[], Mapping[str, str]]
 
-GENERATORS: tuple[Generator, ...] = (api.generate, cli.generate, rbac.generate, outputs.generate)
+GENERATORS: tuple[Generator, ...] = (
+    api.generate,
+    chart.generate,
+    cli.generate,
+    rbac.generate,
+    outputs.generate,
+)
 
 
 def collect(generators: Iterable[Generator]) -> dict[str, str]:

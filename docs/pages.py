@@ -5,8 +5,11 @@ The words after a block's language say what is done with it; GitHub shows none o
 console offline     runs in the repository without a cluster; its output is written by `make generate`
 console demo        runs in the cluster of `make demo KEEP=1`, each page from its top; `...` is anything,
                     and which of the nodes, which are alike, has which row of a map does not matter
+console chart       runs in a cluster without Bowsprit, with Helm, in the repository, the page from its top;
+                    `...` as above
 console shown       is not run, because it starts or ends the demo, or needs a cluster of the reader's
 yaml                must hold what its kind asks for; with file=NAME the commands of the page find it as NAME
+yaml chart          values of the chart, which the page's commands use
 """
 
 from __future__ import annotations

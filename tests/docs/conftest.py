@@ -1,4 +1,4 @@
-"""The cluster of `make demo KEEP=1`, for pages whose commands need it."""
+"""The clusters that pages need: that of `make demo KEEP=1`, and one to install Bowsprit in."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from docs.pages import ROOT
+from e2e.cluster.build import ensure_programs
+from e2e.cluster.control_plane import ControlPlane
+from e2e.cluster.nodes import cpu_node, create_nodes
+from e2e.cluster.programs import CONTROL_PLANE, HELM
 
 DEMO = (sys.executable, "-m", "e2e.demo")
+
+
+Shell = Callable[[str, Path], subprocess.CompletedProcess[str]]
+"""Runs a command in a folder, with the programs and the kubeconfig of a cluster."""
 
 
 @dataclass(frozen=True)
@@ -27,17 +36,7 @@ class Demo:
     """With the two variables that it told its reader to export."""
 
     def shell(self, command: str, directory: Path = ROOT) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["bash", "-o", "pipefail", "-c", command],
-            cwd=directory,
-            env=dict(self.environment),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        return _shell(self.environment, command, directory)
 
     def reset(self) -> None:
         """Brings the three models back to what the examples say."""
@@ -63,3 +62,28 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
         yield Demo(played.stdout, {**os.environ, **exports})
     finally:
         subprocess.run([*DEMO, "stop", *options], cwd=ROOT, check=True, capture_output=True, timeout=120)
+
+
+@pytest.fixture
+def bare() -> Iterator[Shell]:
+    """A cluster with a node and without Bowsprit; helm and kubectl are found."""
+    programs = ensure_programs((*CONTROL_PLANE, HELM))
+    folders = [str(Path(programs.binary(name)).parent) for name in ("helm", "kubectl")]
+    with ControlPlane() as cluster:
+        create_nodes(cluster.kubeconfig, [cpu_node("bare")])
+        paths = {"KUBECONFIG": str(cluster.kubeconfig), "PATH": ":".join([*folders, os.environ["PATH"]])}
+        yield partial(_shell, {**os.environ, **paths})
+
+
+def _shell(environment: Mapping[str, str], command: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=directory,
+        env=dict(environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        timeout=180,
+    )

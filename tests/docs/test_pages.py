@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from docs.pages import ROOT, Block, blocks, pages
-from tests.docs.conftest import Demo
+from tests.docs.conftest import Demo, Shell
 
 ALL = [block for page in pages() for block in blocks(page)]
-MODES = {"offline", "demo", "shown"}
+MODES = {"offline", "demo", "chart", "shown"}
 TUTORIAL = ROOT / "docs/tutorial/first-plan.md"
 
 
@@ -24,13 +24,13 @@ def _of(language: str) -> list[Block]:
     return [block for block in ALL if block.language == language]
 
 
-def _played() -> list[Path]:
-    """Pages with commands for the demo's cluster.
+def _played(word: str) -> list[Path]:
+    """Pages with commands for the cluster of that name.
 
     The tutorial is first, because it goes on where the demo's story ends: so this file comes, by its name,
     before those that change the cluster.
     """
-    found = {block.page for block in ALL if "demo" in block.words}
+    found = {block.page for block in ALL if block.language == "console" and word in block.words}
     return sorted(found, key=lambda page: (page != TUTORIAL, page))
 
 
@@ -59,7 +59,7 @@ def test_links_lead_to_files(page: Path) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("block", _of("yaml"), ids=_name)
+@pytest.mark.parametrize("block", [each for each in _of("yaml") if "chart" not in each.words], ids=_name)
 def test_manifests_on_the_pages_are_taken_by_the_api_server(block: Block, demo: Demo, tmp_path: Path) -> None:
     if "products" in yaml.safe_load(block.text):
         command = f"bowsprit map --products {_written(block, tmp_path)}"
@@ -70,21 +70,17 @@ def test_manifests_on_the_pages_are_taken_by_the_api_server(block: Block, demo: 
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("page", _played(), ids=_name)
+@pytest.mark.parametrize("page", _played("demo"), ids=_name)
 def test_commands_on_the_page_print_what_it_shows(page: Path, demo: Demo, tmp_path: Path) -> None:
     if page != TUTORIAL:
         demo.reset()
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    for block in blocks(page):
-        if block.file:
-            _written(block, tmp_path)
-    for step in (step for block in blocks(page) if "demo" in block.words for step in block.steps):
-        done = demo.shell(step.command, tmp_path)
-        shown = _lines(done.stdout)
-        assert done.returncode == 0, f"$ {step.command}\n{shown}"
-        assert not step.output or _pattern(step.output).fullmatch(shown), (
-            f"$ {step.command}\nThe page shows:\n{step.output}\nIt prints:\n{shown}"
-        )
+    _play(page, "demo", demo.shell, tmp_path)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("page", _played("chart"), ids=_name)
+def test_commands_with_helm_print_what_the_page_shows(page: Path, bare: Shell, tmp_path: Path) -> None:
+    _play(page, "chart", bare, tmp_path)
 
 
 @pytest.mark.integration
@@ -118,6 +114,22 @@ def test_offline_commands_need_no_cluster() -> None:
     for block in ALL:
         if "offline" in block.words:
             assert all("kubectl" not in step.command for step in block.steps), block.name
+
+
+def _play(page: Path, word: str, shell: Shell, directory: Path) -> None:
+    """Runs the page's commands for that cluster, and compares what they print."""
+    for name in ("charts", "examples"):
+        (directory / name).symlink_to(ROOT / name)
+    for block in blocks(page):
+        if block.file:
+            _written(block, directory)
+    for step in (step for block in blocks(page) if word in block.words for step in block.steps):
+        done = shell(step.command, directory)
+        shown = _lines(done.stdout)
+        assert done.returncode == 0, f"$ {step.command}\n{shown}"
+        assert not step.output or _pattern(step.output).fullmatch(shown), (
+            f"$ {step.command}\nThe page shows:\n{step.output}\nIt prints:\n{shown}"
+        )
 
 
 def _written(block: Block, directory: Path) -> Path:
