@@ -41,6 +41,8 @@ class Reason(StrEnum):
     INSUFFICIENT_GPUS = "InsufficientGPUs"
     FRAGMENTED = "GPUsFragmented"
     """Enough GPUs are free, but not enough on one node for a pod."""
+    INSUFFICIENT_RESOURCES = "InsufficientNodeResources"
+    """GPUs are free, but their nodes lack the CPU, memory or other things that a pod asks for besides."""
     NO_MATCHING_NODES = "NoMatchingNodes"
     DOES_NOT_FIT = "ModelDoesNotFit"
     """No layout holds the model on any GPU type that is there, however many are free."""

@@ -6,7 +6,8 @@ touched, and `fleet` is the ledger filled in one go: there is one reading of a n
 way it is reached.
 
 free = allocatable whole GPUs less what pods hold there that are bound to the node, or pinned to it by
-Bowsprit, and have not finished; pods that are being deleted hold until they are gone. Never below zero.
+Bowsprit, and have not finished; pods that are being deleted hold until they are gone. Never below zero. The
+same of CPU, memory and all else that pods ask for: there pods without GPUs count too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from bowsprit.api.pod_requests import HOST_PORT
 from bowsprit.inventory.left_out import Reason
 from bowsprit.inventory.nodes import NodeView
 from bowsprit.inventory.pods import PodKey, PodView
@@ -53,7 +55,7 @@ class GpuLedger:
         self._table = table
         self._nodes: dict[str, tuple[NodeView, Card]] = {}
         self._pods: dict[PodKey, PodView] = {}
-        """Only those that hold GPUs."""
+        """Only those that take something of a node."""
         self._on_node: dict[str, dict[PodKey, PodView]] = {}
         self._rows: dict[str, _Row] = {}
         """Of the nodes that have something to say."""
@@ -72,11 +74,16 @@ class GpuLedger:
         if self._nodes.pop(name, None) is not None:
             self._stale.add(name)
 
+    def has_gpus(self, name: str) -> bool:
+        """Whether a node has GPUs, so that pods without any matter there too."""
+        entry = self._nodes.get(name)
+        return entry is not None and bool(entry[0].whole or entry[0].reasons)
+
     def upsert_pod(self, pod: PodView) -> None:
         key = pod.key
         if key in self._pods:
             self.remove_pod(pod.namespace, pod.name)
-        if pod.holds:
+        if pod.is_there:
             self._pods[key] = pod
             self._on_node.setdefault(pod.node, {})[key] = pod
             self._stale.add(pod.node)
@@ -120,12 +127,12 @@ class GpuLedger:
                 insort(self._holders, Holder(who, row.product, after), key=_rank)
 
     def _row(self, name: str) -> _Row:
-        entry = self._nodes.get(name)
-        if entry is None or not (entry[0].whole or entry[0].reasons):
+        if not self.has_gpus(name):
             return _EMPTY
-        view, card = entry
+        view, card = self._nodes[name]
+        pods = self._on_node.get(name, {}).values()
         holders: Counter[str] = Counter()
-        for pod in self._on_node.get(name, {}).values():
+        for pod in pods:
             for resource, count in pod.gpus:
                 if resource == view.resource:
                     holders[pod.holder] += count
@@ -136,7 +143,7 @@ class GpuLedger:
         parts = tuple(LeftOut(name, part.why, part.message, part.gpus, product) for part in partly)
         reasons = view.reasons + ((card.reason,) if card.reason and view.whole else ())
         if not reasons:
-            return _Row(_gpu_node(view, card, held), parts, card.product, holders)
+            return _Row(_gpu_node(view, card, held, _room(view, pods)), parts, card.product, holders)
         return _Row(None, (_left_out(name, product, reasons, held), *parts), "", NOTHING)
 
 
@@ -152,7 +159,18 @@ def _left_out(name: str, product: str | None, reasons: tuple[Reason, ...], held:
     )
 
 
-def _gpu_node(view: NodeView, card: Card, held: int) -> GpuNode:
+def _room(view: NodeView, pods: Iterable[PodView]) -> Mapping[str, int]:
+    room = dict(view.offers)
+    for pod in pods:
+        for resource, amount in pod.needs:
+            if resource in room:
+                room[resource] -= amount
+            elif resource.startswith(HOST_PORT):
+                room[resource] = 0
+    return room
+
+
+def _gpu_node(view: NodeView, card: Card, held: int, room: Mapping[str, int]) -> GpuNode:
     return GpuNode(
         name=view.name,
         resource=view.resource,
@@ -164,6 +182,8 @@ def _gpu_node(view: NodeView, card: Card, held: int) -> GpuNode:
         labels=view.labels,
         taints=view.taints,
         architecture=view.architecture,
+        offers=view.offers,
+        room=room,
     )
 
 

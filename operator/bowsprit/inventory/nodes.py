@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any
 
+from bowsprit.api.pod_requests import amount
 from bowsprit.inventory import wire
 from bowsprit.inventory.labels import (
     AMD,
@@ -45,6 +47,8 @@ class NodeView:
     """NoSchedule and NoExecute taints."""
     ready: bool = True
     architecture: str = "amd64"
+    offers: Mapping[str, int] = field(default_factory=lambda: wire.NOTHING, hash=False)
+    """Allocatable of everything but `resource`, in the units of api.pod_requests."""
     reasons: tuple[Reason, ...] = ()
     """Why nothing is planned here; the first is the weightiest."""
     partly: tuple[Reason, ...] = ()
@@ -79,6 +83,7 @@ def node_facts(node: Mapping[str, Any]) -> NodeView:
         taints=_taints(spec),
         ready=ready,
         architecture=_machine(offer.labels, status, "architecture", "kubernetes.io/arch") or "amd64",
+        offers=_offers(status, offer.resource),
         reasons=reasons,
         partly=_partly(offer, whole, missing),
     )
@@ -107,6 +112,15 @@ def _offer(metadata: Mapping[str, Any], status: Mapping[str, Any]) -> Offer:
         count_label=count_label,
         counted=counted,
     )
+
+
+def _offers(status: Mapping[str, Any], resource: str) -> dict[str, int]:
+    allocatable = wire.mapping(status.get("allocatable", status.get("capacity")))
+    return {
+        intern(name): units
+        for name, quantity in allocatable.items()
+        if isinstance(name, str) and name != resource and (units := amount(name, quantity)) is not None
+    }
 
 
 def _resource(allocatable: Mapping[str, Any], capacity: Mapping[str, Any]) -> str:

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from sys import intern
 from typing import Any, NamedTuple
 
 from bowsprit.api.names import MODEL_LABEL
-from bowsprit.inventory.wire import NOTHING, label_text, mapping, mappings, text, units
+from bowsprit.api.pod_requests import pod_requests
+from bowsprit.inventory.wire import MOST_UNITS, NOTHING, label_text, mapping, mappings, text
+from bowsprit.plan.needs import Needs
 
 RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
 """The extended resources that Bowsprit plans."""
+
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+"""Annotation: of a ReplicaSet's pods that are alike otherwise, scaling down takes the cheapest first."""
 
 _KEPT_LABELS = ("bowsprit.dev/", "leaderworkerset.sigs.k8s.io/")
 _MESSAGE_MAX = 256
@@ -35,6 +42,8 @@ class PodView:
     bound: bool = False
     gpus: tuple[tuple[str, int], ...] = ()
     """(resource, GPUs it asks for), as the scheduler counts them; only resources of RESOURCES."""
+    needs: Needs = ()
+    """What else it takes of its node."""
     phase: str = ""
     """Pending, Running, Succeeded, Failed or Unknown."""
     reason: str = ""
@@ -48,6 +57,8 @@ class PodView:
     ready: bool = False
     owner_uid: str = ""
     """uid of the controlling owner."""
+    deletion_cost: str = ""
+    """Its annotation DELETION_COST."""
     labels: Mapping[str, str] = field(default_factory=lambda: NOTHING, hash=False)
     """Only those under bowsprit.dev/ and leaderworkerset.sigs.k8s.io/."""
 
@@ -61,11 +72,14 @@ class PodView:
         return self.phase in ("Succeeded", "Failed")
 
     @property
+    def is_there(self) -> bool:
+        """It takes what it asks for of `node` from others: bound there, or pinned there by Bowsprit."""
+        return bool(self.node) and not self.finished and (self.bound or MODEL_LABEL in self.labels)
+
+    @property
     def holds(self) -> bool:
-        """It keeps GPUs of `node` from others: bound there, or pinned there by Bowsprit."""
-        return (
-            bool(self.node and self.gpus) and not self.finished and (self.bound or MODEL_LABEL in self.labels)
-        )
+        """It keeps GPUs of `node` from others."""
+        return bool(self.gpus) and self.is_there
 
     @property
     def holder(self) -> str:
@@ -85,13 +99,15 @@ def pod_facts(pod: Mapping[str, Any]) -> PodView:
     scheduled = bool(bound) or scheduling.get("status") == "True"
     words = status if scheduled or status.get("reason") else scheduling
     message = words.get("message")
+    gpus, needs = _asked(spec)
     return PodView(
         namespace=text(metadata.get("namespace")) or "default",
         name=text(metadata.get("name")),
         uid=_plain(metadata.get("uid")),
         node=bound or _pinned_node(spec),
         bound=bool(bound),
-        gpus=_gpus(spec),
+        gpus=gpus,
+        needs=needs,
         phase=text(status.get("phase")),
         reason=text(words.get("reason")),
         message=message[:_MESSAGE_MAX] if isinstance(message, str) else "",
@@ -100,6 +116,7 @@ def pod_facts(pod: Mapping[str, Any]) -> PodView:
         scheduled=scheduled,
         ready=readiness.get("status") == "True",
         owner_uid=_owner_uid(metadata),
+        deletion_cost=text(mapping(metadata.get("annotations")).get(DELETION_COST)),
         labels=_kept_labels(metadata),
     )
 
@@ -161,53 +178,15 @@ def _named_node(term: Mapping[str, Any]) -> str:
     return ""
 
 
-def _gpus(spec: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """What the scheduler reserves (k8s.io/component-helpers resource.PodRequests).
-
-    Containers run together with the sidecars; an init container runs with the sidecars that stand before
-    it. The pod asks for the larger of both, or for more when pod-level resources say so.
-    """
-    asks = _asks(spec.get("containers"))
-    init = _asks(spec.get("initContainers"))
-    whole = _request(spec)
-    if not (asks or init or whole):
-        return ()
-    found = []
-    for resource in RESOURCES:
-        sidecars = most = 0
-        for always, request in init:
-            if always:
-                sidecars += request.get(resource, 0)
-                most = max(most, sidecars)
-            else:
-                most = max(most, sidecars + request.get(resource, 0))
-        together = sidecars + sum(request.get(resource, 0) for _, request in asks)
-        count = max(most, together, whole.get(resource, 0))
-        if count:
-            found.append((resource, count))
-    return tuple(found)
+def _asked(spec: Mapping[str, Any]) -> tuple[tuple[tuple[str, int], ...], Needs]:
+    """GPUs, and everything else."""
+    asked = pod_requests(spec)
+    counts = tuple((resource, asked.pop(resource, 0)) for resource in RESOURCES)
+    gpus = tuple((resource, count) for resource, count in counts if 0 < count <= MOST_UNITS)
+    return gpus, _shared(tuple(sorted(asked.items())))
 
 
-def _asks(containers: object) -> list[tuple[bool, dict[str, int]]]:
-    """(restarts always, GPUs) of the containers that ask for any."""
-    asks = []
-    for container in mappings(containers):
-        request = _request(container)
-        if request:
-            asks.append((container.get("restartPolicy") == "Always", request))
-    return asks
-
-
-def _request(holder: Mapping[str, Any]) -> dict[str, int]:
-    """GPUs in the `resources` of a container or pod; a limit alone is a request too."""
-    resources = holder.get("resources")
-    if not resources:
-        return {}
-    resources = mapping(resources)
-    requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
-    found = {}
-    for resource in RESOURCES:
-        count = units(requests.get(resource, limits.get(resource)))
-        if count:
-            found[resource] = count
-    return found
+@lru_cache(maxsize=16384)
+def _shared(needs: Needs) -> Needs:
+    """One tuple for all pods that ask for the same."""
+    return tuple((intern(resource), amount) for resource, amount in needs)

@@ -6,10 +6,12 @@ An Ask is a Wish after the layouts have been found; nothing of the model itself 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 from bowsprit.plan.ground import Site
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.layout import Cut
+from bowsprit.plan.needs import Needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,10 @@ class Option:
     """Rank among the options of the site with as many GPUs, 0 the best: the largest tensor size where GPUs
     are linked, since one pod then has the fast links to itself; else the smallest, since stages talk
     little."""
+    needs: Needs = ()
+    """What each pod takes of its node beside GPUs."""
+    merges: bool = True
+    """Stages that lie on one node may share a pod; not when the user fixed the size of pods."""
 
     @property
     def cost(self) -> tuple[int, int, int]:
@@ -53,3 +59,10 @@ class Placement:
 
     option: Option
     nodes: tuple[tuple[int, int], ...]
+
+    @property
+    def pod_gpus(self) -> int:
+        """Pods are as large as the split over nodes allows: the greatest common divisor of the GPUs on each
+        node, because all pods of a group must hold the same number of ranks. Tensor ranks never leave a pod,
+        since every node holds whole stages."""
+        return gcd(*(gpus for _, gpus in self.nodes)) if self.option.merges else self.option.cut.pod_gpus

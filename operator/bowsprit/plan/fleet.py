@@ -48,6 +48,10 @@ class GpuNode:
     labels: Mapping[str, str] = field(default_factory=dict, hash=False, compare=True)
     taints: tuple[Taint, ...] = ()
     architecture: str = "amd64"
+    offers: Mapping[str, int] = field(default_factory=dict, hash=False, compare=True)
+    """Allocatable of everything but GPUs, in the units of plan.needs."""
+    room: Mapping[str, int] = field(default_factory=dict, hash=False, compare=True)
+    """`offers` less what pods take; below zero when they take more. What is not said: see needs.left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The nodes as the wishes at hand can tell them apart, and what is free on them.
 
 Two nodes are of one kind when no wish could want one and refuse the other: the same resource and GPU type,
-the same taints, and the same values of the labels that some wish selects by. Planning reckons with kinds,
-so its cost hardly grows with the number of nodes."""
+the same taints, the same values of the labels that some wish selects by, and room for the same pods. Planning
+reckons with kinds, so its cost hardly grows with the number of nodes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bowsprit.plan.fleet import GpuNode, Taint, Toleration
+from bowsprit.plan.needs import Needs, lacking
+from bowsprit.plan.spare import GPUS, Amounts, Spare
 from bowsprit.plan.wish import Accelerator
 
 
@@ -27,6 +29,10 @@ class Kind:
     """True when it holds for all of the nodes."""
     largest: int
     """GPUs of the largest node."""
+    takes: frozenset[Needs] = frozenset()
+    """Pods of which the nodes could take at least one now."""
+    crowded: frozenset[Needs] = frozenset()
+    """Pods that the nodes could take if others made room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,9 @@ class Site:
 
     product: str
     kinds: tuple[int, ...]
+    """Without `crowded`."""
+    crowded: tuple[int, ...]
+    """Kinds whose nodes have no room now for what a pod needs beside GPUs."""
     memory_mib: int
     """The least: a replica may span any of the nodes."""
     linked: bool
@@ -50,18 +59,19 @@ class Ground:
     kinds: tuple[Kind, ...]
     kind_of: tuple[int, ...]
 
-    def sites(self, accelerator: Accelerator) -> tuple[Site, ...]:
+    def sites(self, accelerator: Accelerator, needs: Needs = ()) -> tuple[Site, ...]:
         """The sites of a wish, by product name."""
         by_product: dict[str, list[Kind]] = {}
         for kind in self.kinds:
-            if may_use(accelerator, kind.example):
+            if may_use(accelerator, kind.example) and needs in (kind.takes | kind.crowded):
                 by_product.setdefault(kind.example.product, []).append(kind)
-        return tuple(self._site(product, kinds) for product, kinds in sorted(by_product.items()))
+        return tuple(self._site(product, kinds, needs) for product, kinds in sorted(by_product.items()))
 
-    def _site(self, product: str, kinds: Sequence[Kind]) -> Site:
+    def _site(self, product: str, kinds: Sequence[Kind], needs: Needs) -> Site:
         return Site(
             product=product,
-            kinds=tuple(kind.number for kind in kinds),
+            kinds=tuple(kind.number for kind in kinds if needs in kind.takes),
+            crowded=tuple(kind.number for kind in kinds if needs in kind.crowded),
             memory_mib=min(kind.memory_mib for kind in kinds),
             linked=all(kind.linked for kind in kinds),
             largest=max(kind.largest for kind in kinds),
@@ -69,24 +79,65 @@ class Ground:
         )
 
 
-def survey(nodes: Iterable[GpuNode], accelerators: Iterable[Accelerator]) -> Ground:
-    """Sort the nodes into kinds."""
+def survey(
+    nodes: Iterable[GpuNode],
+    accelerators: Sequence[Accelerator],
+    pods: Sequence[Needs] = ((),),
+    spare: Amounts | None = None,
+) -> Ground:
+    """Sort the nodes into kinds. `pods` are what is to be placed, `spare` what is there for it."""
     keys = sorted({key for accelerator in accelerators for key, _ in accelerator.node_selector})
+    by_machine = any(accelerator.architectures for accelerator in accelerators)
     ordered = tuple(sorted(nodes, key=lambda node: node.name))
+    amounts = Spare(ordered) if spare is None else spare
+    room_of = _Room(pods, amounts)
     members: dict[tuple[object, ...], list[int]] = {}
+    rooms: list[Room] = []
     for position, node in enumerate(ordered):
         seen = tuple(node.labels.get(key) for key in keys) if keys else ()
-        members.setdefault((node.resource, node.product, node.taints, seen), []).append(position)
+        room = room_of(node)
+        machine = node.architecture if by_machine else ""
+        key = (node.resource, node.product, node.taints, seen, machine, room)
+        if key not in members:
+            rooms.append(room)
+        members.setdefault(key, []).append(position)
     kind_of = [0] * len(ordered)
     kinds = []
-    for number, positions in enumerate(members.values()):
-        kinds.append(_kind(number, [ordered[position] for position in positions], positions))
+    for number, (positions, room) in enumerate(zip(members.values(), rooms, strict=True)):
+        kinds.append(_kind(number, [ordered[position] for position in positions], positions, room))
         for position in positions:
             kind_of[position] = number
     return Ground(ordered, tuple(kinds), tuple(kind_of))
 
 
-def _kind(number: int, nodes: Sequence[GpuNode], positions: Sequence[int]) -> Kind:
+Room = tuple[frozenset[Needs], frozenset[Needs]]
+"""Pods that a node takes now, and those that it could take if others made room."""
+
+
+class _Room:
+    """Which pods a node has room for."""
+
+    def __init__(self, pods: Sequence[Needs], spare: Amounts) -> None:
+        self._pods = pods
+        self._spare = spare
+        self._all: Room = (frozenset(pods), frozenset())
+        largest: dict[str, int] = {}
+        for resource, amount in (need for needs in pods for need in needs):
+            largest[resource] = max(amount, largest.get(resource, 0))
+        self._largest = tuple(largest.items())
+
+    def __call__(self, node: GpuNode) -> Room:
+        if self._has_room(node, self._largest):
+            return self._all
+        takes = frozenset(needs for needs in self._pods if self._has_room(node, needs))
+        could = frozenset(needs for needs in self._pods if not lacking(node.offers, needs))
+        return takes, could - takes
+
+    def _has_room(self, node: GpuNode, needs: Needs) -> bool:
+        return all(self._spare[node.name, resource] >= amount for resource, amount in needs)
+
+
+def _kind(number: int, nodes: Sequence[GpuNode], positions: Sequence[int], room: Room) -> Kind:
     return Kind(
         number=number,
         example=nodes[0],
@@ -94,6 +145,8 @@ def _kind(number: int, nodes: Sequence[GpuNode], positions: Sequence[int]) -> Ki
         memory_mib=min(node.memory_mib for node in nodes),
         linked=all(node.linked for node in nodes),
         largest=max(node.total for node in nodes),
+        takes=room[0],
+        crowded=room[1],
     )
 
 
@@ -101,6 +154,8 @@ def may_use(accelerator: Accelerator, node: GpuNode) -> bool:
     if node.resource != accelerator.resource:
         return False
     if accelerator.products and node.product not in accelerator.products:
+        return False
+    if accelerator.architectures and node.architecture not in accelerator.architectures:
         return False
     if any(node.labels.get(key) != value for key, value in accelerator.node_selector):
         return False
@@ -123,11 +178,13 @@ def _matches(taint: Taint, toleration: Toleration) -> bool:
 
 
 class Stock:
-    """Free GPUs by node position, counted by kind and size. What planning has given away is taken off."""
+    """What is free at one instant, by node position; GPUs are counted by kind and size. What planning has
+    given away is taken off."""
 
-    def __init__(self, ground: Ground, free: Sequence[int]) -> None:
+    def __init__(self, ground: Ground, spare: Amounts) -> None:
         self.ground = ground
-        self.free = list(free)
+        self.free = [max(0, spare[node.name, GPUS]) for node in ground.nodes]
+        self._spare = spare
         self._sizes: list[Counter[int]] = [Counter() for _ in ground.kinds]
         for kind, size in zip(ground.kind_of, self.free, strict=True):
             if size > 0:
@@ -143,6 +200,10 @@ class Stock:
     def slots(self, kinds: Iterable[int], size: int) -> int:
         """How many pods of `size` GPUs fit, when there are no others."""
         return sum(free // size * count for free, count in self.sizes(kinds).items())
+
+    def left(self, position: int, resource: str) -> int:
+        """What there is of something else than GPUs."""
+        return self._spare[self.ground.nodes[position].name, resource]
 
     def fresh(self, position: int) -> bool:
         """Whether the node is wholly free."""

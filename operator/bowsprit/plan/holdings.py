@@ -1,7 +1,8 @@
 """What one model has, keeps and gives up while a plan is made.
 
 GPUs that come back from the model's own old pods are its own first: nobody else is promised them before they
-are really free. GPUs of nodes are taken from there before they are taken from what is free for all.
+are really free. GPUs of nodes are taken from there before they are taken from what is free for all; so is the
+CPU and whatever else these pods took.
 """
 
 from __future__ import annotations
@@ -15,23 +16,11 @@ from bowsprit.plan.ground import may_use
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.options import Options
 from bowsprit.plan.result import ReplicaPlan
+from bowsprit.plan.spare import Load, Spare, Sum, Thing, load_of, together
 from bowsprit.plan.wish import RolloutMode, Wish
 
 SPARE_TRIES = 8
 """Old replicas that are tried one by one whether a rollout can spare them."""
-
-
-def gpus_by_node(replicas: Sequence[ReplicaPlan]) -> dict[str, int]:
-    held: dict[str, int] = {}
-    for replica in replicas:
-        for pod in replica.pods:
-            held[pod.node] = held.get(pod.node, 0) + pod.gpus
-    return held
-
-
-def together(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    """GPUs by node of both."""
-    return {node: one.get(node, 0) + other.get(node, 0) for node in {**one, **other}}
 
 
 def by_index(replica: ReplicaPlan) -> int:
@@ -48,8 +37,8 @@ class Holdings:
         self.retire: list[ReplicaPlan] = standing[wish.replicas :]
         self.outgoing: list[ReplicaPlan] = list(wish.outgoing)
         """Old replicas that go on serving, those most worth keeping first."""
-        self.coming: dict[str, int] = gpus_by_node(wish.leaving)
-        """GPUs by node that come back to this model and are not planned for yet."""
+        self.coming: dict[Thing, int] = load_of(wish.leaving)
+        """What comes back to this model and is not planned for yet."""
         self.options: Options | None = None
         self.placements: list[Placement] = []
         """New replicas."""
@@ -85,9 +74,9 @@ class Holdings:
         gone = {id(replica) for replica in replicas}
         self.outgoing = [replica for replica in self.outgoing if id(replica) not in gone]
         self.retire.extend(replicas)
-        self.coming = together(self.coming, gpus_by_node(replicas))
+        self.coming = together(self.coming, load_of(replicas))
 
-    def keep_promises(self, nodes: Mapping[str, GpuNode], free: dict[str, int]) -> None:
+    def keep_promises(self, nodes: Mapping[str, GpuNode], free: Spare) -> None:
         """Keep what was promised while its GPUs are there and its nodes take its pods; `free` is reduced by
         what is kept."""
         for replica in sorted(self.wish.promised, key=by_index):
@@ -95,7 +84,7 @@ class Holdings:
                 return
             if not self._may_go(replica, nodes):
                 continue
-            need = gpus_by_node([replica])
+            need = load_of([replica], self.wish.needs)
             victims = self._victims(need, free)
             if victims is not None:
                 self.give_up(victims)
@@ -114,24 +103,24 @@ class Holdings:
             for node in there
         )
 
-    def _victims(self, need: Mapping[str, int], free: Mapping[str, int]) -> list[ReplicaPlan] | None:
+    def _victims(self, need: Load, free: Spare) -> list[ReplicaPlan] | None:
         """Old replicas that must go for `need`; None when even all of them would not do."""
 
         def enough(replicas: Sequence[ReplicaPlan]) -> bool:
-            back = together(self.coming, gpus_by_node(replicas))
-            return all(free[node] + back.get(node, 0) >= gpus for node, gpus in need.items())
+            back = Sum(free, together(self.coming, load_of(replicas)))
+            return all(back[thing] >= amount for thing, amount in need.items())
 
         if self.wish.rollout is not RolloutMode.AUTO:
             return [] if enough([]) else None
         return fewest(self.outgoing, enough)
 
-    def take(self, need: Mapping[str, int], free: dict[str, int]) -> None:
-        """Plan for GPUs: the model's own that come back first, then free ones."""
-        for node, gpus in need.items():
-            own = min(gpus, self.coming.get(node, 0))
+    def take(self, need: Load, free: Spare) -> None:
+        """Plan for GPUs and what goes with them: the model's own that come back first, then free ones."""
+        for thing, amount in need.items():
+            own = min(amount, self.coming.get(thing, 0))
             if own:
-                self.coming[node] -= own
-            free[node] -= gpus - own
+                self.coming[thing] -= own
+            free[thing] -= amount - own
 
 
 def fewest(

@@ -12,7 +12,7 @@ from bowsprit.plan.arbitration import Choice, Peers, choose, peers
 from bowsprit.plan.ask import Ask, Option
 from bowsprit.plan.ground import Stock
 from bowsprit.plan.overlap import shared_out
-from bowsprit.plan.packing import Packed, items, pack, pack_in_turn
+from bowsprit.plan.packing import Packed, has_room, items, pack, pack_in_turn
 from bowsprit.plan.patterns import pack_exactly
 
 MAX_EXACT = 64
@@ -26,7 +26,7 @@ def place(asks: Iterable[Ask], stock: Stock) -> Packed:
     packed = _one_by_one(groups, choice, stock)
     if len(packed) <= MAX_EXACT and not _surely_best(packed, groups, stock):
         exact = pack_exactly(groups, choice, stock)
-        if exact is not None:
+        if exact is not None and has_room(exact, stock):
             return exact
     return packed
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from math import gcd
 
 from bowsprit.plan.ask import Option, Placement
 from bowsprit.plan.ground import Stock
@@ -37,7 +36,7 @@ def replica_plans(
         option = placement.option
         if option not in drawn:
             drawn[option] = _draw(wish, options, option, before)
-        plans.append(_replica_plan(wish, placement, index, drawn[option], before))
+        plans.append(_replica_plan(placement, index, drawn[option], before))
     return plans
 
 
@@ -58,20 +57,14 @@ def _draw(wish: Wish, options: Options, option: Option, before: Stock) -> _Drawn
     return _Drawn(layers, stages, layout_words(wish, options, option), largest)
 
 
-def _replica_plan(wish: Wish, placement: Placement, index: int, drawn: _Drawn, before: Stock) -> ReplicaPlan:
-    """Pods are as large as the split over nodes allows: the greatest common divisor of the GPUs on each node,
-    because all pods of a group must hold the same number of ranks. Tensor ranks never leave a pod, since
-    every node holds whole stages."""
-    cut = placement.option.cut
-    pod_gpus = cut.pod_gpus
-    if wish.explicit.gpus_per_pod is None:
-        pod_gpus = gcd(*(gpus for _, gpus in placement.nodes))
+def _replica_plan(placement: Placement, index: int, drawn: _Drawn, before: Stock) -> ReplicaPlan:
+    cut, pod_gpus = placement.option.cut, placement.pod_gpus
     nodes = before.ground.nodes
     return ReplicaPlan(
         index=index,
         layout=Layout(placement.option.site.product, cut.tensor, cut.pipeline, pod_gpus, drawn.layers),
         pods=tuple(
-            PodPlan(nodes[position].name, pod_gpus)
+            PodPlan(nodes[position].name, pod_gpus, placement.option.needs)
             for position, gpus in placement.nodes
             for _ in range(gpus // pod_gpus)
         ),

@@ -47,12 +47,12 @@ def options_of(wish: Wish, sites: tuple[Site, ...]) -> Options:
                 text = f"a pod of {cut.pod_gpus} GPUs is more than a node has: the largest has {site.largest}"
                 field = Field.GPUS_PER_POD if wish.explicit.gpus_per_pod else Field.TENSOR
                 bounds.append(SiteBound(site, Bound(cut.tensor, field, text)))
-    options = _ranked(found, wish.objective)
+    options = _ranked(found, wish)
     if options and wish.one_pod_only:
         found = in_one_pod(found, wish.explicit)
         if not found:
             return Options(sites, (), tuple(bounds), lws_missing(options[0].site, options[0].cut))
-        options = _ranked(found, wish.objective)
+        options = _ranked(found, wish)
     return Options(sites, options, tuple(bounds))
 
 
@@ -65,15 +65,22 @@ def candidates_of(wish: Wish, site: Site) -> Candidates:
     return candidates(shape, wish.demand, wish.explicit, site.memory_mib)
 
 
-def _ranked(found: Sequence[tuple[Site, Cut]], objective: Objective) -> tuple[Option, ...]:
+def _ranked(found: Sequence[tuple[Site, Cut]], wish: Wish) -> tuple[Option, ...]:
     """The cheapest first. MinimizeLatency prefers the fewest nodes, then the fewest stages (so one pod, where
     it fits), then the largest tensor size, whatever it costs in GPUs."""
     latencies: dict[tuple[int, int, int], int] = {}
-    if objective is Objective.MINIMIZE_LATENCY:
+    if wish.objective is Objective.MINIMIZE_LATENCY:
         keys = sorted({_latency_key(site, cut) for site, cut in found})
         latencies = {key: rank for rank, key in enumerate(keys)}
     options = [
-        Option(site, cut, latencies.get(_latency_key(site, cut), 0), _serving(site, cut, found))
+        Option(
+            site,
+            cut,
+            latencies.get(_latency_key(site, cut), 0),
+            _serving(site, cut, found),
+            wish.needs,
+            merges=wish.explicit.gpus_per_pod is None,
+        )
         for site, cut in found
     ]
     return tuple(sorted(options, key=lambda option: (option.cost, option.site.product, option.cut.tensor)))

@@ -6,15 +6,16 @@ there where the least is left over; else over the fewest nodes."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from bowsprit.plan.arbitration import Choice, Peers
 from bowsprit.plan.ask import Ask, Option, Placement
 from bowsprit.plan.ground import Stock
+from bowsprit.plan.needs import PLENTY, Needs
 
 Part = tuple[tuple[int, ...], int]
 """Kinds of nodes, and how many GPUs of a replica go to any of them."""
@@ -95,81 +96,166 @@ def pack_in_turn(asks: Iterable[Ask], stock: Stock) -> Packed:
     return packed
 
 
+Shelf = tuple[int, bool, frozenset[Needs]]
+"""Kind of nodes, whether they are fresh, and pods that are known not to fit there any more."""
+Found = tuple[Shelf, int, int]
+"""A shelf, the free GPUs and the position of the first node of that size on it."""
+
+
 class Shelves:
     """Nodes by kind, by whether they are in use, and by free GPUs; each shelf in the order of names.
 
     Of the nodes that will do, those go first that the fewest sets of nodes include: others may need the rest.
+    A node that turns out to have no room for what a pod needs beside GPUs goes to a shelf that says so.
     """
 
     def __init__(self, stock: Stock, options: Iterable[Option]) -> None:
+        self._stock = stock
         self._free = list(stock.free)
+        self._taken: dict[tuple[int, str], int] = {}
+        """What the placements so far need beside GPUs, by node position."""
         self._kind_of = stock.ground.kind_of
         self._wanted = Counter(kind for zone in {option.site.kinds for option in options} for kind in zone)
-        self._shelves: dict[tuple[int, bool], dict[int, list[int]]] = {}
-        self._sizes: dict[tuple[int, bool], list[int]] = {}
+        self._shelves: dict[Shelf, dict[int, list[int]]] = {}
+        self._sizes: dict[Shelf, list[int]] = {}
+        self._of_kind: dict[int, list[Shelf]] = {}
         for position, size in enumerate(self._free):
             if size > 0:
-                shelf = (self._kind_of[position], stock.fresh(position))
+                shelf = (self._kind_of[position], stock.fresh(position), _NOTHING_KNOWN)
                 self._shelves.setdefault(shelf, {}).setdefault(size, []).append(position)
         for shelf, by_size in self._shelves.items():
+            self._of_kind.setdefault(shelf[0], []).append(shelf)
             self._sizes[shelf] = sorted(by_size)
             for heap in by_size.values():
                 heapify(heap)
 
     def place(self, option: Option, parts: Iterable[Part]) -> Placement | None:
-        """Take the replica's GPUs off the shelves; None, and nothing is taken, when they are not there."""
+        """Take the replica's GPUs off the shelves; None, and nothing is taken, when they are not there.
+
+        First as it serves best. Where the nodes lack room for so many pods, then in pods of one size after
+        the other, the largest first, with no more pods on a node than it has room for.
+        """
+        shares = list(parts)
+        placement = self._gather(option, shares, option.cut.pod_gpus, option.cut.pods)
+        if placement is not None or not option.needs:
+            return placement
+        for pod in _pod_sizes(option, shares):
+            placement = self._gather(option, shares, pod, None)
+            if placement is not None:
+                return placement
+        return None
+
+    def _gather(self, option: Option, parts: Sequence[Part], pod: int, most: int | None) -> Placement | None:
+        """A place in multiples of `pod` GPUs; `most` pods on a node, or as many as it has room for."""
         taken: list[tuple[int, int]] = []
-        came_from: list[tuple[tuple[int, bool], int, int]] = []
+        came_from: list[Found] = []
         for kinds, gpus in parts:
             rest = gpus
             while rest:
-                found = self._tightest(kinds, rest) or self._roomiest(kinds, option.cut.pod_gpus)
+                found = self._tightest(kinds, rest, option.needs) or self._roomiest(kinds, pod, option.needs)
                 if found is None:
-                    for shelf, size, position in came_from:
-                        self._put(shelf, size, position)
+                    self._put_back(came_from)
                     return None
                 shelf, size, position = found
                 self._take(shelf, size)
                 came_from.append(found)
-                used = min(rest, size // option.cut.pod_gpus * option.cut.pod_gpus)
+                pods = min(rest, size) // pod
+                used = pod * min(pods, self._pods_that_fit(position, option.needs) if most is None else most)
                 taken.append((position, used))
                 rest -= used
-        for (_, size, position), (_, used) in zip(came_from, taken, strict=True):
-            self._put((self._kind_of[position], False), size - used, position)
-        return Placement(option, tuple(sorted(taken, key=lambda node: (-node[1], node[0]))))
+        placement = Placement(option, tuple(sorted(taken, key=lambda node: (-node[1], node[0]))))
+        if not self._has_room(placement):
+            self._put_back(came_from)
+            return None
+        self._settle(placement, came_from)
+        return placement
 
-    def _tightest(self, kinds: Iterable[int], gpus: int) -> tuple[tuple[int, bool], int, int] | None:
+    def _settle(self, placement: Placement, came_from: Iterable[Found]) -> None:
+        used = dict(placement.nodes)
+        for (kind, _, barred), size, position in came_from:
+            self._put((kind, False, barred), size - used[position], position)
+        for position, gpus in placement.nodes:
+            for resource, amount in placement.option.needs:
+                thing = (position, resource)
+                self._taken[thing] = self._taken.get(thing, 0) + gpus // placement.pod_gpus * amount
+
+    def _put_back(self, came_from: Iterable[Found]) -> None:
+        for shelf, size, position in came_from:
+            self._put(shelf, size, position)
+
+    def _has_room(self, placement: Placement) -> bool:
+        needs = placement.option.needs
+        return not needs or all(
+            gpus // placement.pod_gpus <= self._pods_that_fit(position, needs)
+            for position, gpus in placement.nodes
+        )
+
+    def _pods_that_fit(self, position: int, needs: Needs) -> int:
+        """As far as what they need beside GPUs goes."""
+        rooms = (
+            (self._stock.left(position, resource) - self._taken.get((position, resource), 0)) // amount
+            for resource, amount in needs
+        )
+        return max(0, min(rooms, default=PLENTY))
+
+    def _candidates(self, kinds: Iterable[int], needs: Needs) -> Iterator[Shelf]:
+        for kind in kinds:
+            for shelf in tuple(self._of_kind.get(kind, ())):
+                if needs not in shelf[2]:
+                    yield shelf
+
+    def _first_with_room(
+        self, shelf: Shelf, size: Callable[[list[int]], int | None], needs: Needs
+    ) -> Found | None:
+        """The first node of the size that `size` picks; those without room go to a shelf of their own."""
+        kind, fresh, barred = shelf
+        while (gpus := size(self._sizes[shelf])) is not None:
+            position = self._shelves[shelf][gpus][0]
+            if not needs or self._pods_that_fit(position, needs):
+                return shelf, gpus, position
+            self._take(shelf, gpus)
+            self._put((kind, fresh, barred | {needs}), gpus, position)
+        return None
+
+    def _tightest(self, kinds: Iterable[int], gpus: int, needs: Needs) -> Found | None:
         """The node with room for all of `gpus` that has least over; fresh nodes only when no other has."""
-        found = []
-        for kind in kinds:
-            for fresh in (False, True):
-                sizes = self._sizes.get((kind, fresh), [])
-                index = bisect_left(sizes, gpus)
-                if index < len(sizes):
-                    position = self._shelves[kind, fresh][sizes[index]][0]
-                    found.append((self._wanted[kind], fresh, sizes[index], position, kind))
-        if not found:
-            return None
-        _, fresh, size, position, kind = min(found)
-        return (kind, fresh), size, position
 
-    def _roomiest(self, kinds: Iterable[int], pod: int) -> tuple[tuple[int, bool], int, int] | None:
+        def at_least(sizes: list[int]) -> int | None:
+            index = bisect_left(sizes, gpus)
+            return sizes[index] if index < len(sizes) else None
+
+        found = [
+            each
+            for shelf in self._candidates(kinds, needs)
+            if (each := self._first_with_room(shelf, at_least, needs)) is not None
+        ]
+        return min(found, key=self._least_over, default=None)
+
+    def _least_over(self, found: Found) -> tuple[int, bool, int, int]:
+        (kind, fresh, _), size, position = found
+        return self._wanted[kind], fresh, size, position
+
+    def _roomiest(self, kinds: Iterable[int], pod: int, needs: Needs) -> Found | None:
         """The node with room for most pods; one in use rather than a fresh one."""
-        found = []
-        for kind in kinds:
-            for fresh in (False, True):
-                sizes = self._sizes.get((kind, fresh))
-                if sizes and sizes[-1] >= pod:
-                    pods = sizes[-1] // pod
-                    size = sizes[bisect_left(sizes, pods * pod)]
-                    position = self._shelves[kind, fresh][size][0]
-                    found.append((self._wanted[kind], -pods, fresh, size, position, kind))
-        if not found:
-            return None
-        _, _, fresh, size, position, kind = min(found)
-        return (kind, fresh), size, position
 
-    def _take(self, shelf: tuple[int, bool], size: int) -> None:
+        def for_most(sizes: list[int]) -> int | None:
+            if not sizes or sizes[-1] < pod:
+                return None
+            return sizes[bisect_left(sizes, sizes[-1] // pod * pod)]
+
+        found = [
+            each
+            for shelf in self._candidates(kinds, needs)
+            if (each := self._first_with_room(shelf, for_most, needs)) is not None
+        ]
+
+        def most_pods(each: Found) -> tuple[int, int, bool, int, int]:
+            (kind, fresh, _), size, position = each
+            return self._wanted[kind], -(size // pod), fresh, size, position
+
+        return min(found, key=most_pods, default=None)
+
+    def _take(self, shelf: Shelf, size: int) -> None:
         """Take the first node off a shelf."""
         heap = self._shelves[shelf][size]
         heappop(heap)
@@ -177,11 +263,38 @@ class Shelves:
             del self._shelves[shelf][size]
             self._sizes[shelf].remove(size)
 
-    def _put(self, shelf: tuple[int, bool], size: int, position: int) -> None:
+    def _put(self, shelf: Shelf, size: int, position: int) -> None:
         if size == 0:
             return
-        by_size = self._shelves.setdefault(shelf, {})
+        if shelf not in self._shelves:
+            self._shelves[shelf], self._sizes[shelf] = {}, []
+            self._of_kind.setdefault(shelf[0], []).append(shelf)
+        by_size = self._shelves[shelf]
         if size not in by_size:
             by_size[size] = []
-            self._sizes[shelf] = sorted(by_size)
+            insort(self._sizes[shelf], size)
         heappush(by_size[size], position)
+
+
+_NOTHING_KNOWN: frozenset[Needs] = frozenset()
+
+
+def _pod_sizes(option: Option, parts: Sequence[Part]) -> Iterator[int]:
+    """Sizes that all pods of the replica could have, the largest first."""
+    unit = option.cut.pod_gpus
+    if not option.merges:
+        yield unit
+        return
+    for stages in range(option.cut.pods, 0, -1):
+        if all(gpus % (stages * unit) == 0 for _, gpus in parts):
+            yield stages * unit
+
+
+def has_room(packed: Packed, stock: Stock) -> bool:
+    """Whether the nodes have room for all that the pods of these placements need beside GPUs."""
+    need: Counter[tuple[int, str]] = Counter()
+    for _, placement in packed:
+        for position, gpus in placement.nodes:
+            for resource, amount in placement.option.needs:
+                need[position, resource] += gpus // placement.pod_gpus * amount
+    return all(stock.left(position, resource) >= amount for (position, resource), amount in need.items())

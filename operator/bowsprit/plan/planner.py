@@ -20,10 +20,12 @@ from bowsprit.plan.ground import Site, Stock, survey
 from bowsprit.plan.holdings import Holdings, by_index
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.materialize import replica_plans
+from bowsprit.plan.needs import Needs
 from bowsprit.plan.options import Options, options_of
 from bowsprit.plan.refusal import Scarcity, refuse
 from bowsprit.plan.result import ModelPlan, Plan, ReplicaPlan
 from bowsprit.plan.rollout import Placing
+from bowsprit.plan.spare import Amounts, Spare, Sum, load_of, together
 from bowsprit.plan.wish import Accelerator, RolloutMode, Wish
 
 
@@ -31,7 +33,7 @@ def plan(wishes: Sequence[Wish], fleet: Fleet) -> Plan:
     """Replica plans for every wish; the models are in the order of their keys."""
     models = sorted((Holdings(wish) for wish in wishes), key=lambda model: model.order)
     nodes = {node.name: node for node in fleet.nodes}
-    free = {node.name: node.free for node in fleet.nodes}
+    free = Spare(fleet.nodes)
     for model in models:
         model.retire_replaced()
         model.keep_promises(nodes, free)
@@ -56,14 +58,16 @@ class _Pass:
     """One planning pass in which something is missing."""
 
     def __init__(
-        self, models: Sequence[Holdings], waiting: Sequence[Holdings], fleet: Fleet, free: dict[str, int]
+        self, models: Sequence[Holdings], waiting: Sequence[Holdings], fleet: Fleet, free: Spare
     ) -> None:
         self._models = models
         self._waiting = waiting
         self._fleet = fleet
         self._free = free
-        """GPUs by node that nobody stands on or was promised."""
-        self._ground = survey(fleet.nodes, [model.wish.accelerator for model in waiting])
+        """What nobody stands on or was promised."""
+        self._ground = survey(
+            fleet.nodes, [model.wish.accelerator for model in waiting], self._pods_to_place(), self._at_best()
+        )
         self._before = self._stock()
 
     def plan(self) -> Plan:
@@ -75,27 +79,40 @@ class _Pass:
         return self._answer()
 
     def _stock(self) -> Stock:
-        return Stock(self._ground, [self._free[node.name] for node in self._ground.nodes])
+        return Stock(self._ground, self._free)
+
+    def _pods_to_place(self) -> list[Needs]:
+        return list(dict.fromkeys(model.wish.needs for model in self._waiting))
+
+    def _at_best(self) -> Amounts:
+        """What there would be if all the waiting models' own old pods were gone."""
+        own = [replica for model in self._waiting for replica in model.outgoing]
+        back = load_of(own)
+        for model in self._waiting:
+            if model.coming:
+                back = together(back, model.coming)
+        return Sum(self._free, back)
 
     def _find_options(self) -> None:
         """Options of every model that waits; like wishes share the search."""
-        sites: dict[Accelerator, tuple[Site, ...]] = {}
+        sites: dict[tuple[Accelerator, Needs], tuple[Site, ...]] = {}
         found: dict[tuple[object, ...], Options] = {}
         for model in self._waiting:
             wish = model.wish
-            if wish.accelerator not in sites:
-                sites[wish.accelerator] = self._ground.sites(wish.accelerator)
+            place = wish.accelerator, wish.needs
+            if place not in sites:
+                sites[place] = self._ground.sites(*place)
             like = (
                 wish.facts and wish.facts.digest,
                 wish.key if wish.measured is not None else None,
                 wish.demand,
                 wish.explicit,
                 wish.objective,
-                wish.accelerator,
+                place,
                 wish.one_pod_only,
             )
             if like not in found:
-                found[like] = options_of(wish, sites[wish.accelerator])
+                found[like] = options_of(wish, sites[place])
             model.options = found[like]
 
     def _answer(self) -> Plan:

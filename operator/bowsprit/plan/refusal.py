@@ -17,9 +17,11 @@ from bowsprit.plan.fleet import Fleet, GpuNode
 from bowsprit.plan.ground import Stock, tolerated
 from bowsprit.plan.holdings import Holdings
 from bowsprit.plan.key import ModelKey
+from bowsprit.plan.needs import shortfall
 from bowsprit.plan.options import Options, SiteBound, options_of
 from bowsprit.plan.result import Refusal
-from bowsprit.plan.wish import Accelerator, ExplicitLayout, RolloutMode, Wish
+from bowsprit.plan.room import crowded_nodes, needs_words
+from bowsprit.plan.wish import ExplicitLayout, RolloutMode, Wish
 from bowsprit.plan.words import count, listed, short
 
 
@@ -73,7 +75,7 @@ def refuse(model: Holdings, scarcity: Scarcity) -> Refusal:
 
 def _no_nodes(wish: Wish, scarcity: Scarcity) -> Refusal:
     accelerator = wish.accelerator
-    causes = Counter(_cause(accelerator, node) for node in scarcity.fleet.nodes)
+    causes = Counter(_cause(wish, node) for node in scarcity.fleet.nodes)
     seen = listed(f"{count(number, 'node')}: {cause}" for cause, number in sorted(causes.items()))
     out = scarcity.left_out(accelerator.products)
     message = f"No node with {accelerator.resource} may serve this model. " + _sentence(
@@ -85,15 +87,21 @@ def _no_nodes(wish: Wish, scarcity: Scarcity) -> Refusal:
     return Refusal(Reason.NO_MATCHING_NODES, message, product=next(iter(accelerator.products), None))
 
 
-def _cause(accelerator: Accelerator, node: GpuNode) -> str:
+def _cause(wish: Wish, node: GpuNode) -> str:
+    accelerator = wish.accelerator
     if node.resource != accelerator.resource:
         return f"offers {node.resource}"
     if accelerator.products and node.product not in accelerator.products:
         return f"{node.product} is not among products {', '.join(accelerator.products)}"
+    if accelerator.architectures and node.architecture not in accelerator.architectures:
+        return f"{node.architecture}, and the images are for {', '.join(accelerator.architectures)}"
     for key, value in accelerator.node_selector:
         if node.labels.get(key) != value:
             return f"label {key} is {node.labels.get(key, 'absent')}, nodeSelector asks for {value}"
-    taint = next(t for t in node.taints if not tolerated(t, accelerator.tolerations))
+    taint = next((t for t in node.taints if not tolerated(t, accelerator.tolerations)), None)
+    if taint is None:
+        lack = shortfall(node.offers, node.offers, wish.needs)
+        return f"too small for a pod, which asks for {needs_words(wish.needs)} ({lack})"
     return f"taint {taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect} is not tolerated"
 
 
@@ -169,8 +177,9 @@ class _Shortage:
         return self.free >= self.wanted
 
 
-def _shortage(option: Option, replicas: int, stock: Stock) -> _Shortage:
-    sizes = stock.sizes(option.site.kinds)
+def _shortage(option: Option, replicas: int, stock: Stock, kinds: Sequence[int]) -> _Shortage:
+    """Of the GPUs of these kinds of nodes, whatever else the nodes lack."""
+    sizes = stock.sizes(kinds)
     pod = option.cut.pod_gpus
     pods = option.cut.pods * replicas - sum(free // pod * number for free, number in sizes.items())
     short_by = 0
@@ -193,14 +202,24 @@ def _shortage(option: Option, replicas: int, stock: Stock) -> _Shortage:
 
 
 def _no_room(model: Holdings, options: Options, scarcity: Scarcity) -> Refusal:
-    shortages = [_shortage(option, model.missing, scarcity.stock) for option in options.options]
-    nearest = min(shortages, key=lambda each: (each.short, each.option.cost, each.option.site.product))
+    stock = scarcity.stock
+    nearest = min(
+        (
+            _shortage(option, model.missing, stock, (*option.site.kinds, *option.site.crowded))
+            for option in options.options
+        ),
+        key=lambda each: (each.short, each.option.cost, each.option.site.product),
+    )
+    if nearest.short == 0:
+        return _no_other_room(nearest, stock)
     site = nearest.option.site
     message = _pieces(nearest) if nearest.fragmented else _missing(nearest)
     if held := scarcity.holders(site.product, model.key):
         message += f" The others: {held}."
     if out := scarcity.left_out([site.product]):
         message += f" Left out: {out}."
+    if crowded := crowded_nodes(nearest.option, stock):
+        message += f" GPUs of some nodes are free and of no use to a pod, {_asks(nearest)}: {crowded}."
     message += _too_large(nearest) + _rollout(model)
     return Refusal(
         reason=Reason.FRAGMENTED if nearest.fragmented else Reason.INSUFFICIENT_GPUS,
@@ -209,6 +228,25 @@ def _no_room(model: Holdings, options: Options, scarcity: Scarcity) -> Refusal:
         gpus_short=nearest.short,
         product=site.product,
     )
+
+
+def _no_other_room(shortage: _Shortage, stock: Stock) -> Refusal:
+    """There are GPUs enough, on nodes that lack something else."""
+    message = (
+        f"{_needs(shortage)}, which are free, but a pod cannot start on their nodes, {_asks(shortage)}: "
+        f"{crowded_nodes(shortage.option, stock)}. Ask for less in spec.engine.resources (or in "
+        "spec.template), or make room there; the model is planned as soon as there is."
+    )
+    return Refusal(
+        Reason.INSUFFICIENT_RESOURCES,
+        message,
+        gpus_wanted=shortage.wanted,
+        product=shortage.option.site.product,
+    )
+
+
+def _asks(shortage: _Shortage) -> str:
+    return f"which asks for {needs_words(shortage.option.needs)} besides"
 
 
 def _needs(shortage: _Shortage) -> str:

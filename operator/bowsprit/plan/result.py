@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bowsprit.plan.key import ModelKey
+from bowsprit.plan.needs import Needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Layout:
 class PodPlan:
     node: str
     gpus: int
+    needs: Needs = field(default=(), compare=False, repr=False)
+    """What a pod that stands takes of its node beside GPUs; a record of a plan does not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,22 @@ models of lower priority; those are then planned again."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from bowsprit.plan import joint
 from bowsprit.plan.ask import Ask, Placement
 from bowsprit.plan.ground import Ground, Stock
-from bowsprit.plan.holdings import Holdings, fewest, gpus_by_node, together
+from bowsprit.plan.holdings import Holdings, fewest
 from bowsprit.plan.packing import Packed
 from bowsprit.plan.result import ReplicaPlan
+from bowsprit.plan.spare import GPUS, Load, Spare, Sum, Thing, load_of, together
 from bowsprit.plan.wish import RolloutMode
 
 
 class Placing:
-    """What this pass gives to whom. `free` is by node name and is reduced by what is settled."""
+    """What this pass gives to whom. `free` is reduced by what is settled."""
 
-    def __init__(self, waiting: Sequence[Holdings], ground: Ground, free: dict[str, int]) -> None:
+    def __init__(self, waiting: Sequence[Holdings], ground: Ground, free: Spare) -> None:
         self._waiting = waiting
         self._ground = ground
         self._free = free
@@ -51,21 +51,23 @@ class Placing:
         asks = [ask for model in models if (ask := ask_of(model)) is not None]
         return joint.place(asks, self._stock({})) if asks else []
 
-    def _stock(self, more: dict[str, int]) -> Stock:
-        free = [max(0, self._free[node.name] + more.get(node.name, 0)) for node in self._ground.nodes]
-        return Stock(self._ground, free)
+    def _stock(self, more: Load) -> Stock:
+        return Stock(self._ground, Sum(self._free, more))
 
     def _holds(self, packed: Packed) -> bool:
-        """Whether the GPUs of all placements are free still."""
+        """Whether all that the placements take is free still."""
         used = self._need(placement for _, placement in packed)
-        return all(self._free[node] >= gpus for node, gpus in used.items())
+        return all(self._free[thing] >= amount for thing, amount in used.items())
 
-    def _need(self, placements: Iterable[Placement]) -> Counter[str]:
-        """GPUs by node."""
-        need: Counter[str] = Counter()
+    def _need(self, placements: Iterable[Placement]) -> dict[Thing, int]:
+        need: dict[Thing, int] = {}
         for placement in placements:
             for position, gpus in placement.nodes:
-                need[self._ground.nodes[position].name] += gpus
+                node = self._ground.nodes[position].name
+                pods = gpus // placement.pod_gpus
+                asked = ((what, pods * amount) for what, amount in placement.option.needs)
+                for what, amount in ((GPUS, gpus), *asked):
+                    need[node, what] = need.get((node, what), 0) + amount
         return need
 
     def _settle(self, model: Holdings, placement: Placement) -> None:
@@ -82,10 +84,10 @@ class Placing:
             for other, placement in packed
             if other.key != model.key and other.priority >= ask.priority
         )
-        spare = {node: -gpus for node, gpus in others.items()}
+        spare = {thing: -amount for thing, amount in others.items()}
 
         def stock_with(old: Sequence[ReplicaPlan]) -> Stock:
-            back = together(model.coming, gpus_by_node(old))
+            back = together(model.coming, load_of(old))
             return self._stock(together(back, spare))
 
         candidates = model.outgoing if model.wish.rollout is RolloutMode.AUTO else []

@@ -13,6 +13,7 @@ from enum import StrEnum
 from bowsprit.facts.model import ModelFacts
 from bowsprit.plan.fleet import Toleration
 from bowsprit.plan.key import ModelKey
+from bowsprit.plan.needs import Needs
 from bowsprit.plan.result import ReplicaPlan
 
 
@@ -78,6 +79,8 @@ class Accelerator:
     node_selector: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     """As the pods will carry them (the toleration for the taint named like the resource is among them)."""
+    architectures: tuple[str, ...] = ()
+    """CPU architectures that the images are for (amd64, arm64); empty allows all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ class Wish:
     explicit: ExplicitLayout = field(default_factory=ExplicitLayout)
     objective: Objective = Objective.MINIMIZE_GPUS
     accelerator: Accelerator = field(default_factory=Accelerator)
+    needs: Needs = ()
+    """What each pod takes of its node beside GPUs."""
     priority: int = 0
     rollout: RolloutMode = RolloutMode.AUTO
     measured: Mapping[str, tuple[MeasuredLayout, ...]] | None = field(default=None, hash=False)

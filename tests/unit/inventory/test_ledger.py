@@ -110,7 +110,8 @@ def test_the_ledger_gives_the_same_fleet_while_nothing_changes() -> None:
     before = ledger.fleet()
     ledger.upsert_node(node_facts(node()))
     ledger.upsert_pod(pod_facts(pod()))
-    ledger.upsert_pod(pod_facts(pod("other", gpus=0)))
+    ledger.upsert_pod(pod_facts(pod("finished", gpus=0, phase="Succeeded")))
+    ledger.upsert_pod(pod_facts(pod("elsewhere", gpus=0, node="n2")))
     ledger.remove_pod("team", "never seen")
     ledger.remove_node("never seen")
     assert ledger.fleet() is before
