@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import bowsprit
+from bowsprit.api.defaults import RUNTIME_IMAGE
 from bowsprit.cli.options import (
     Files,
     InventoryFiles,
@@ -21,6 +22,7 @@ from bowsprit.cli.options import (
     Output,
     OutputFormat,
     ProductsFile,
+    RuntimeImage,
 )
 from bowsprit.cli.problems import gathered, input_errors
 from bowsprit.cli.running import run
@@ -78,6 +80,7 @@ def render(
     inventory: InventoryFiles = None,
     layouts: LayoutsFile = None,
     products: ProductsFile = None,
+    runtime_image: RuntimeImage = RUNTIME_IMAGE,
 ) -> None:
     """Print the manifests that would be applied for what can be placed, as YAML. Nothing is changed.
 
@@ -92,7 +95,10 @@ def render(
 
     with input_errors():
         answer = _answer(filename, inventory, layouts, products)
-    typer.echo(yaml_text(manifest for model in answer.models for manifest in rendered(model)), nl=False)
+    typer.echo(
+        yaml_text(manifest for model in answer.models for manifest in rendered(model, runtime_image)),
+        nl=False,
+    )
     for model in answer.models:
         if not model.placed:
             note(f"{model.key} is not placed: {model.verdict.reason}: {model.verdict.message}")

@@ -53,6 +53,15 @@ ProductsFile = Annotated[
         "{nodeSelector, product, memoryMiB, linked}.",
     ),
 ]
+RuntimeImage = Annotated[
+    str,
+    typer.Option(
+        "--runtime-image",
+        metavar="IMAGE",
+        envvar="BOWSPRIT_RUNTIME_IMAGE",
+        help="Bowsprit's own code in engine pods; name a mirror of it here.",
+    ),
+]
 Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the model.")]
 
 

@@ -46,10 +46,10 @@ class ModelAnswer:
     def placed(self) -> bool:
         return self.plan is not None and self.plan.placed
 
-    @property
-    def revision(self) -> Revision:
+    def revision(self, images: Mapping[str, str]) -> Revision:
+        """`images` by container, as Revision.images has them; its hash is the same for any."""
         facts = self.facts if isinstance(self.facts, ModelFacts) else None
-        return revision_of(self.deployment.spec, facts, self.key.name)
+        return revision_of(self.deployment.spec, facts, self.key.name, images)
 
     @property
     def verdict(self) -> Verdict:
@@ -69,7 +69,7 @@ class ModelAnswer:
             spec=self.deployment.spec,
             facts=None if self.plan is not None and isinstance(self.facts, FactsError) else self.facts,
             plan=self.plan,
-            target=self.revision.hash,
+            target=self.revision({}).hash,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from bowsprit.cli.planning import ModelAnswer
 from bowsprit.render.owner import Owner
 from bowsprit.render.revision import to_controller_revision
+from bowsprit.render.runtime import RUNTIME_CONTAINER
 from bowsprit.render.services import services
 from bowsprit.render.workload import workload
 
@@ -16,13 +17,14 @@ NO_UID = "00000000-0000-0000-0000-000000000000"
 """Stands in ownerReferences for an object that was never applied."""
 
 
-def rendered(model: ModelAnswer) -> Iterator[dict[str, Any]]:
+def rendered(model: ModelAnswer, runtime_image: str) -> Iterator[dict[str, Any]]:
     """ControllerRevision, Service, and a workload for each layout; nothing for a model without replicas."""
     if model.plan is None or not model.plan.replicas:
         return
     owner = Owner(model.key.name, model.key.namespace, model.deployment.metadata.uid or NO_UID)
-    yield to_controller_revision(model.revision, owner)
-    yield from services(owner, model.revision.hash)
+    revision = model.revision({RUNTIME_CONTAINER: runtime_image})
+    yield to_controller_revision(revision, owner)
+    yield from services(owner, revision.hash)
     layouts = Counter(replica.layout for replica in model.plan.replicas)
     for layout, replicas in layouts.items():
-        yield workload(owner, model.revision, layout, replicas)
+        yield workload(owner, revision, layout, replicas)

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bowsprit.api.defaults import RUNTIME_IMAGE
 from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.controller.children import WORKLOADS, Child
 from bowsprit.controller.groups import Group, groups_of, stragglers_of
@@ -26,6 +27,7 @@ from bowsprit.plan.wish import Wish
 from bowsprit.render.owner import Owner
 from bowsprit.render.problems import problems
 from bowsprit.render.revision import Revision, target_revision
+from bowsprit.render.runtime import RUNTIME_CONTAINER
 from bowsprit.render.wishes import wish_of
 from bowsprit.status.replicas import RecordedReplica
 
@@ -193,7 +195,8 @@ def _target(
     if declared.deployment is None or not isinstance(facts, ModelFacts):
         return None
     known = [child.stored for child in children if child.stored is not None]
-    return target_revision(declared.deployment.spec, facts, declared.key.name, known)
+    images = {RUNTIME_CONTAINER: RUNTIME_IMAGE}
+    return target_revision(declared.deployment.spec, facts, declared.key.name, images, known)
 
 
 def _held(group: Group, promise: ReplicaPlan) -> ReplicaPlan:

@@ -20,6 +20,8 @@ _BASE_SECONDS = 600
 _BYTES_PER_SECOND = 100 * 2**20
 _UNKNOWN_WEIGHTS_SECONDS = 7200
 _PROBE_MARGIN_SECONDS = 60
+STARTUP_PERIOD_SECONDS = 2
+"""Short: nobody is served between the moment when vLLM is up and the probe that sees it."""
 PROBE_PERIOD_SECONDS = 10
 
 PRE_STOP_SECONDS = 10
@@ -37,7 +39,7 @@ def ready_seconds(weight_bytes: int | None) -> int:
 def startup_failures(weight_bytes: int | None) -> int:
     """failureThreshold of the startup probe: a margin over `ready_seconds`, so that vLLM's own message comes
     first."""
-    return ceil((ready_seconds(weight_bytes) + _PROBE_MARGIN_SECONDS) / PROBE_PERIOD_SECONDS)
+    return ceil((ready_seconds(weight_bytes) + _PROBE_MARGIN_SECONDS) / STARTUP_PERIOD_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

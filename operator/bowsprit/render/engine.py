@@ -8,35 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from bowsprit.api import defaults
 from bowsprit.api.names import ENGINE_CONTAINER, HTTP_PORT
 from bowsprit.api.v1alpha1 import Capacity, Engine, ModelDeploymentSpec
 from bowsprit.plan.result import Layout
-from bowsprit.render import budgets, engine_args, names, plugins, wishes
+from bowsprit.render import budgets, engine_args, names, resources, runtime, surroundings, wishes
 from bowsprit.render.canonical import canonical_json
 from bowsprit.render.layouts import layout_data
-from bowsprit.render.model_source import MODEL_MOUNT, ModelSource, model_source
+from bowsprit.render.model_source import ModelSource
 from bowsprit.render.revision import Revision
-
-HOME = "/home/vllm"
-SHARED_MEMORY_VOLUME, HOME_VOLUME, MODEL_VOLUME = "shared-memory", "home", "model"
-
-CONTAINER_SECURITY: dict[str, Any] = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-}
-
-_WAIT_FOR_HEAD = (
-    "import os, socket, time\n"
-    "while True:\n"
-    "    try:\n"
-    f"        socket.create_connection((os.environ['LWS_LEADER_ADDRESS'], {HTTP_PORT}), 2).close()\n"
-    "    except OSError:\n"
-    "        break\n"
-    "    time.sleep(1)\n"
-)
-"""A worker that stops before its head fails every request that the head is still draining; when the head's
-port is closed there is nothing left to wait for."""
 
 
 def engine_container(name: str, revision: Revision, layout: Layout, role_args: list[str]) -> dict[str, Any]:
@@ -46,38 +25,50 @@ def engine_container(name: str, revision: Revision, layout: Layout, role_args: l
     engine = spec.engine or Engine()
     return {
         "name": ENGINE_CONTAINER,
-        "image": engine.image or defaults.ENGINE_IMAGE,
-        "command": ["vllm", "serve"],
-        "args": [*_arguments(name, spec, layout), *(engine.args or ()), *role_args],
+        "image": surroundings.engine_image(revision),
+        "command": runtime.command("launch"),
+        "args": [*arguments(name, spec, _parallel_args(layout)), *(engine.args or ()), *role_args],
         "env": _environment(revision, layout),
-        "resources": engine.resources or {},
-        "volumeMounts": _mounts(spec),
-        "securityContext": CONTAINER_SECURITY,
+        "resources": resources.engine_resources(spec, layout, revision.weight_bytes),
+        "volumeMounts": surroundings.mounts(spec),
+        "securityContext": runtime.CONTAINER_SECURITY,
     }
 
 
-def head_extras(spec: ModelDeploymentSpec, weight_bytes: int | None) -> dict[str, Any]:
-    """Port, probes and pre-stop of the pod that answers requests."""
+def head_extras(name: str, spec: ModelDeploymentSpec, weight_bytes: int | None) -> dict[str, Any]:
+    """Port, probes and pre-stop of the pod that answers requests.
+
+    /health needs no API key. Ready is more than healthy: the model is listed under its served name.
+    """
     scheme = "HTTPS" if engine_args.has_flag(wishes.args_of(spec), "--ssl-certfile") else "HTTP"
-    period = budgets.PROBE_PERIOD_SECONDS
-
-    def probe(path: str, failures: int) -> dict[str, Any]:
-        get = {"path": path, "port": HTTP_PORT, "scheme": scheme}
-        return {"httpGet": get, "periodSeconds": period, "timeoutSeconds": 5, "failureThreshold": failures}
-
+    health = {"httpGet": {"path": "/health", "port": HTTP_PORT, "scheme": scheme}}
+    listed = {"exec": {"command": runtime.ready_command(scheme, served_name(name, spec))}}
     return {
         "ports": [{"name": "http", "containerPort": HTTP_PORT, "protocol": "TCP"}],
-        "startupProbe": probe("/health", budgets.startup_failures(weight_bytes)),
+        "startupProbe": {
+            **_probe(health, budgets.startup_failures(weight_bytes)),
+            "periodSeconds": budgets.STARTUP_PERIOD_SECONDS,
+        },
         # Six misses: the API server's loop lags under load, and a restart costs minutes of loading.
-        "livenessProbe": probe("/health", 6),
-        "readinessProbe": probe("/health" if _has_api_key(spec) else "/v1/models", 3),
+        "livenessProbe": _probe(health, 6),
+        "readinessProbe": _probe(listed, 3),
         "lifecycle": {"preStop": {"sleep": {"seconds": budgets.PRE_STOP_SECONDS}}},
     }
 
 
 def worker_extras() -> dict[str, Any]:
-    """A worker has no HTTP port: its group is restarted when its container exits."""
-    return {"lifecycle": {"preStop": {"exec": {"command": ["python3", "-c", _WAIT_FOR_HEAD]}}}}
+    """A worker has no HTTP port: the runtime says whether it lives, and its group is restarted when its
+    container exits. One that stops before its head fails every request that the head is still draining."""
+    return {
+        "livenessProbe": _probe({"exec": {"command": runtime.command("alive")}}, 6),
+        "lifecycle": {"preStop": {"exec": {"command": runtime.command("drain", str(HTTP_PORT))}}},
+    }
+
+
+def _probe(handler: dict[str, Any], failures: int) -> dict[str, Any]:
+    # A command of the runtime has to start a Python first, on a machine that may be busy.
+    seconds = budgets.PROBE_PERIOD_SECONDS
+    return {**handler, "periodSeconds": seconds, "timeoutSeconds": seconds, "failureThreshold": failures}
 
 
 def head_args(layout: Layout) -> list[str]:
@@ -101,25 +92,32 @@ def _group_args(layout: Layout) -> list[str]:
     ]
 
 
-def _arguments(name: str, spec: ModelDeploymentSpec, layout: Layout) -> list[str]:
-    source = _source(spec)
+def arguments(name: str, spec: ModelDeploymentSpec, parallel: list[str]) -> list[str]:
+    """What Bowsprit itself says to `vllm serve`; the user's arguments come after it."""
+    source = surroundings.source_of(spec)
     own = [
         source.argument,
-        *("--served-model-name", spec.model.name or name),
+        *("--served-model-name", served_name(name, spec)),
         *_source_args(spec, source),
         *_architecture_args(spec),
-        *("--tensor-parallel-size", str(layout.tensor)),
-        *("--pipeline-parallel-size", str(layout.pipeline)),
-        *(["--distributed-executor-backend", "mp"] if layout.gpus > 1 else []),
+        *parallel,
         *_capacity_args(spec),
         *("--port", str(HTTP_PORT)),
     ]
     return [argument.replace("$", "$$") for argument in own]
 
 
-def _source(spec: ModelDeploymentSpec) -> ModelSource:
-    # A URI that the API refuses anyway is handed to vLLM as it is.
-    return model_source(spec.model.uri) or ModelSource(spec.model.uri)
+def served_name(name: str, spec: ModelDeploymentSpec) -> str:
+    """What clients write as `model`; `name` is the ModelDeployment's."""
+    return spec.model.name or name
+
+
+def _parallel_args(layout: Layout) -> list[str]:
+    return [
+        *("--tensor-parallel-size", str(layout.tensor)),
+        *("--pipeline-parallel-size", str(layout.pipeline)),
+        *(["--distributed-executor-backend", "mp"] if layout.gpus > 1 else []),
+    ]
 
 
 def _source_args(spec: ModelDeploymentSpec, source: ModelSource) -> list[str]:
@@ -159,58 +157,11 @@ def _environment(revision: Revision, layout: Layout) -> list[dict[str, Any]]:
     spec = revision.spec
     layers = ",".join(str(count) for count in layout.layer_partition)
     env: list[dict[str, Any]] = [
-        {"name": "HOME", "value": HOME},
-        {"name": "USER", "value": "vllm"},  # getpass: the uid need not be in the image's passwd
-        {"name": "HF_HOME", "value": f"{HOME}/.cache/huggingface"},
-        {"name": "VLLM_CACHE_ROOT", "value": f"{HOME}/.cache/vllm"},
-        {"name": "XDG_CACHE_HOME", "value": f"{HOME}/.cache"},
-        {"name": "XDG_CONFIG_HOME", "value": f"{HOME}/.config"},
+        *surroundings.common_env(spec),
         {"name": "VLLM_HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         {"name": "VLLM_ENGINE_READY_TIMEOUT_S", "value": str(budgets.ready_seconds(revision.weight_bytes))},
-        # Reporting a cluster's models to a third party is the cluster owner's decision: "0" in engine.env
-        # allows it.
-        {"name": "VLLM_NO_USAGE_STATS", "value": "1"},
         {"name": names.LAYOUT_ENV, "value": canonical_json(layout_data(layout))},
-        *plugins.plugin_env(spec.plugins or ()),
     ]
     if layout.pipeline > 1 and layers:
         env.append({"name": "VLLM_PP_LAYER_PARTITION", "value": layers})
-    if spec.model.token_secret_ref:
-        reference = spec.model.token_secret_ref.model_dump()
-        env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": reference}})
-    given = list(spec.engine.env or ()) if spec.engine else []
-    replaced = {variable.get("name") for variable in given}
-    return [*(variable for variable in env if variable["name"] not in replaced), *given]
-
-
-def _mounts(spec: ModelDeploymentSpec) -> list[dict[str, Any]]:
-    mounts = [
-        {"name": SHARED_MEMORY_VOLUME, "mountPath": "/dev/shm"},
-        {"name": HOME_VOLUME, "mountPath": HOME},
-        *plugins.plugin_mounts(spec.plugins or ()),
-    ]
-    if _source(spec).claim:
-        mounts.append({"name": MODEL_VOLUME, "mountPath": MODEL_MOUNT, "readOnly": True})
-    return mounts
-
-
-def volumes(spec: ModelDeploymentSpec) -> list[dict[str, Any]]:
-    """Of every pod of the model."""
-    size = (spec.engine.shared_memory if spec.engine else None) or defaults.SHARED_MEMORY
-    found: list[dict[str, Any]] = [
-        {"name": SHARED_MEMORY_VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": size}},
-        {"name": HOME_VOLUME, "emptyDir": {}},
-        *plugins.plugin_volumes(spec.plugins or ()),
-    ]
-    claim = _source(spec).claim
-    if claim:
-        source = {"claimName": claim, "readOnly": True}
-        found.append({"name": MODEL_VOLUME, "persistentVolumeClaim": source})
-    return found
-
-
-def _has_api_key(spec: ModelDeploymentSpec) -> bool:
-    """With a key /v1 answers 401 to a probe, and /health does not ask for it."""
-    variables = (spec.engine.env if spec.engine else None) or ()
-    in_env = any(variable.get("name") == "VLLM_API_KEY" for variable in variables)
-    return in_env or engine_args.has_flag(wishes.args_of(spec), "--api-key")
+    return surroundings.with_users(env, spec)

@@ -17,6 +17,8 @@ FIELD_MANAGER = "bowsprit"
 PLACEMENT_GATE = "bowsprit.dev/placement"
 LAYOUT_ANNOTATION = "bowsprit.dev/layout"
 LAYOUT_ENV = "BOWSPRIT_LAYOUT"
+PLUGINS_ENV = "BOWSPRIT_PLUGINS"
+PREFLIGHT_ENV = "BOWSPRIT_PREFLIGHT"
 
 MASTER_PORT = 29501
 """vLLM's own default for the rendezvous of several pods."""

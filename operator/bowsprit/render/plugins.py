@@ -1,47 +1,26 @@
 """Plugins: wheels from images or an index, installed beside the engine before it starts, the same in every
 rank.
 
-Each plugin image copies its wheels into a shared volume; then one init container in the engine image installs
-all plugins, in order, with the engine's own pip: `--no-deps`, because a dependency that replaces torch or
-vLLM breaks the engine (pains 58), and each into a directory of its own, because `pip --target` keeps what it
-finds. PYTHONPATH and VLLM_PLUGINS make them known to every process of vLLM.
-
-Plugin images need `cp`. Images without any program come with Bowsprit's runtime image.
+Each plugin image copies its wheels into a shared volume, by a program of the runtime image, so it needs none
+of its own; then one init container in the engine image installs all plugins, in order, with the engine's own
+pip. The launcher reads the same list and makes them known to vLLM.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bowsprit.api import defaults
 from bowsprit.api.v1alpha1 import Plugin
+from bowsprit.render import resources
 from bowsprit.render.canonical import canonical_json
+from bowsprit.render.names import PLUGINS_ENV
+from bowsprit.render.runtime import CONTAINER_SECURITY, busybox, command, runtime_mount
 
-WHEELS_VOLUME, WHEELS_MOUNT = "plugin-wheels", "/opt/bowsprit/wheels"
-SITE_VOLUME, SITE_MOUNT = "plugins", "/opt/bowsprit/plugins"
-
-INSTALLER = r"""
-import json, os, pathlib, shutil, subprocess, sys, tempfile
-
-for target, plugin in json.loads(os.environ["BOWSPRIT_PLUGINS"]).items():
-    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-cache-dir", "--target", target]
-    shutil.rmtree(target, ignore_errors=True)
-    if "wheels" in plugin:
-        what = sorted(str(wheel) for wheel in pathlib.Path(plugin["wheels"]).glob("*.whl"))
-        if not what:
-            sys.exit(f"bowsprit: the plugin image {plugin['image']} holds no *.whl in {plugin['path']}")
-        what.insert(0, "--no-index")
-    else:
-        line = " ".join([plugin["requirement"], *("--hash=" + digest for digest in plugin["hashes"])])
-        with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as requirements:
-            requirements.write(line + "\n")
-        what = ["-r", requirements.name, *(["--index-url", plugin["index"]] if plugin["index"] else [])]
-    if subprocess.run([*pip, *what]).returncode:
-        sys.exit(f"bowsprit: pip could not install plugin {plugin.get('image') or plugin['requirement']}")
-""".strip()
-"""Runs under the engine image's Python: no shell is needed, nor a ConfigMap for the requirements file.
-BOWSPRIT_PLUGINS is a JSON object: target directory -> where the plugin comes from, in order."""
+INSTALL_CONTAINER = "install-plugins"
+WHEELS_VOLUME, WHEELS_MOUNT = "bowsprit-wheels", "/opt/bowsprit/wheels"
+SITE_VOLUME, SITE_MOUNT = "bowsprit-plugins", "/opt/bowsprit/plugins"
 
 
 def plugin_volumes(plugins: Sequence[Plugin]) -> list[dict[str, Any]]:
@@ -56,54 +35,63 @@ def plugin_mounts(plugins: Sequence[Plugin]) -> list[dict[str, Any]]:
 
 
 def plugin_env(plugins: Sequence[Plugin]) -> list[dict[str, Any]]:
-    """Of the engine container. VLLM_PLUGINS holds exactly the entry points that plugins name (all name some,
-    or none does); unset, vLLM loads all that it finds."""
+    """Which plugins there are, in order of installation: for install, preflight and launch alike."""
     if not plugins:
         return []
-    env = [{"name": "PYTHONPATH", "value": ":".join(_target(index) for index in range(len(plugins)))}]
-    named = [entry for plugin in plugins for entry in plugin.entry_points or ()]
-    if named:
-        env.append({"name": "VLLM_PLUGINS", "value": ",".join(dict.fromkeys(named))})
-    return env
+    sources = [_source(index, plugin) for index, plugin in enumerate(plugins)]
+    return [{"name": PLUGINS_ENV, "value": canonical_json(sources).replace("$", "$$")}]
+
+
+def plugin_container(index: int) -> str:
+    """Name of the init container that copies the wheels of plugin `index`."""
+    return f"plugin-{index}"
 
 
 def plugin_init_containers(
-    plugins: Sequence[Plugin], engine_image: str, security: dict[str, Any]
+    plugins: Sequence[Plugin], images: Mapping[str, str], engine_image: str, env: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """One that copies for each plugin image, then one that installs everything."""
+    """One that copies for each plugin image, then one that installs everything.
+
+    `images` names the images by container where they are pinned; `env` is what pip finds.
+    """
     if not plugins:
         return []
     wheels = {"name": WHEELS_VOLUME, "mountPath": WHEELS_MOUNT}
     copies = [
         {
-            "name": f"plugin-{index}",
-            "image": plugin.image,
-            "command": ["cp", "-R", f"{_path(plugin)}/.", _wheels(index)],
-            "volumeMounts": [wheels],
-            "securityContext": security,
+            "name": plugin_container(index),
+            "image": images.get(plugin_container(index), plugin.image),
+            "command": busybox("cp", "-R", f"{_path(plugin)}/.", _wheels(index)),
+            "resources": resources.COPYING,
+            "volumeMounts": [runtime_mount(), wheels],
+            "securityContext": CONTAINER_SECURITY,
         }
         for index, plugin in enumerate(plugins)
         if plugin.image
     ]
-    sources = {_target(index): _source(index, plugin) for index, plugin in enumerate(plugins)}
     install = {
-        "name": "install-plugins",
+        "name": INSTALL_CONTAINER,
         "image": engine_image,
-        "command": ["python3", "-c", INSTALLER],
-        "env": [
-            {"name": "BOWSPRIT_PLUGINS", "value": canonical_json(sources).replace("$", "$$")},
-            {"name": "HOME", "value": "/tmp"},
+        "command": command("install"),
+        "env": env,
+        "resources": resources.INSTALLING,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            runtime_mount(),
+            {**wheels, "readOnly": True},
+            {"name": SITE_VOLUME, "mountPath": SITE_MOUNT},
         ],
-        "volumeMounts": [{**wheels, "readOnly": True}, {"name": SITE_VOLUME, "mountPath": SITE_MOUNT}],
-        "securityContext": security,
+        "securityContext": CONTAINER_SECURITY,
     }
     return [*copies, install]
 
 
 def _source(index: int, plugin: Plugin) -> dict[str, Any]:
+    common = {"target": f"{SITE_MOUNT}/{index}", "entryPoints": plugin.entry_points or []}
     if plugin.image:
-        return {"image": plugin.image, "path": _path(plugin), "wheels": _wheels(index)}
+        return {**common, "image": plugin.image, "path": _path(plugin), "wheels": _wheels(index)}
     return {
+        **common,
         "requirement": plugin.requirement,
         "hashes": plugin.hashes or [],
         "index": plugin.index_url,
@@ -116,7 +104,3 @@ def _path(plugin: Plugin) -> str:
 
 def _wheels(index: int) -> str:
     return f"{WHEELS_MOUNT}/{index}"
-
-
-def _target(index: int) -> str:
-    return f"{SITE_MOUNT}/{index}"

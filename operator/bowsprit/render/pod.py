@@ -8,15 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from bowsprit.api.names import ENGINE_CONTAINER
-from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.plan.result import Layout
-from bowsprit.render import budgets, engine, labels, names, plugins, wishes
+from bowsprit.render import budgets, engine, labels, names, surroundings, wishes
 from bowsprit.render.revision import Revision
 from bowsprit.render.template import merge
 
 # The stock vLLM image has this user, in group 0 for writable caches; it also runs as any other uid of group 0
 # (vllm pull request 40275).
-_POD_SECURITY: dict[str, Any] = {
+POD_SECURITY: dict[str, Any] = {
     "runAsNonRoot": True,
     "runAsUser": 2000,
     "runAsGroup": 0,
@@ -28,8 +27,8 @@ _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 def head_template(name: str, revision: Revision, layout: Layout) -> dict[str, Any]:
     """Of the pod that answers requests: the only one, or rank 0 of a group. `name` is the model's."""
     container = engine.engine_container(name, revision, layout, engine.head_args(layout))
-    container |= engine.head_extras(revision.spec, revision.weight_bytes)
-    pod = merge({"metadata": {}, "spec": _pod(revision.spec, container)}, revision.spec.template or {})
+    container |= engine.head_extras(name, revision.spec, revision.weight_bytes)
+    pod = merge({"metadata": {}, "spec": _pod(revision, container)}, revision.spec.template or {})
     return merge(pod, _must_hold(name, revision, layout, labels.HEAD))
 
 
@@ -38,7 +37,7 @@ def worker_template(name: str, revision: Revision, layout: Layout) -> dict[str, 
     container = engine.engine_container(name, revision, layout, engine.worker_args(revision.spec, layout))
     container |= engine.worker_extras()
     pod = merge(
-        {"metadata": {}, "spec": _pod(revision.spec, container)},
+        {"metadata": {}, "spec": _pod(revision, container)},
         _without_http_probes(revision.spec.template or {}),
     )
     return merge(pod, _must_hold(name, revision, layout, labels.WORKER))
@@ -57,21 +56,18 @@ def _must_hold(name: str, revision: Revision, layout: Layout, role: str) -> dict
     }
 
 
-def _pod(spec: ModelDeploymentSpec, container: Mapping[str, Any]) -> dict[str, Any]:
+def _pod(revision: Revision, container: Mapping[str, Any]) -> dict[str, Any]:
+    spec = revision.spec
     pod: dict[str, Any] = {
+        "initContainers": surroundings.init_containers(revision, surroundings.WHOLE_MODEL),
         "containers": [container],
-        "volumes": engine.volumes(spec),
-        "securityContext": _POD_SECURITY,
+        "volumes": surroundings.volumes(spec),
+        "securityContext": POD_SECURITY,
         "tolerations": wishes.tolerations_of(spec),
         "terminationGracePeriodSeconds": budgets.stopping(spec).grace_seconds,
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
     }
-    init_containers = plugins.plugin_init_containers(
-        spec.plugins or (), container["image"], engine.CONTAINER_SECURITY
-    )
-    if init_containers:
-        pod["initContainers"] = init_containers
     node_selector = wishes.node_selector_of(spec)
     if node_selector:
         pod["nodeSelector"] = node_selector

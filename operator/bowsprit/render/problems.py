@@ -14,13 +14,15 @@ from typing import Any
 
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.render import engine_args
-from bowsprit.render.names import LAYOUT_ENV
+from bowsprit.render.names import LAYOUT_ENV, PLUGINS_ENV, PREFLIGHT_ENV
 from bowsprit.render.template import MERGE_KEYS
 
 _OBJECTS = frozenset({"metadata", "spec", "labels", "annotations", "nodeSelector", "resources"})
 _CONTAINERS = ("containers", "initContainers")
 _DEEPEST = 64
-_OWN_VARIABLES = frozenset({LAYOUT_ENV, "LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"})
+_OWN_VARIABLES = frozenset(
+    {LAYOUT_ENV, PLUGINS_ENV, PREFLIGHT_ENV, "LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"}
+)
 _DURATION = "terminationGracePeriodSeconds"
 
 
@@ -54,8 +56,6 @@ def _variable_problems(spec: ModelDeploymentSpec) -> Iterator[str]:
             yield f"spec.engine.env: {name} is given {times} times: keep one"
         if name in _OWN_VARIABLES:
             yield f"spec.engine.env: {name} is Bowsprit's or LeaderWorkerSet's own: choose another name"
-        if name == "PYTHONPATH" and spec.plugins:
-            yield "spec.engine.env: PYTHONPATH leads to the plugins: put what you need on it into a plugin"
 
 
 def _batch_problems(spec: ModelDeploymentSpec) -> Iterator[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 from bowsprit.api import defaults
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
@@ -60,28 +60,46 @@ class Revision:
         number: int | None = self.data["derived"].get("weightBytes")
         return number
 
+    @property
+    def images(self) -> Mapping[str, str]:
+        """Images by container: the runtime's, and those that are pinned by the digest that preflight ran."""
+        found: Mapping[str, str] = self.data["derived"].get("images", {})
+        return found
 
-def revision_of(spec: ModelDeploymentSpec, facts: ModelFacts | None, name: str, number: int = 1) -> Revision:
+
+def revision_of(
+    spec: ModelDeploymentSpec,
+    facts: ModelFacts | None,
+    name: str,
+    images: Mapping[str, str],
+    number: int = 1,
+) -> Revision:
     """The revision that a spec asks for. `name` is the ModelDeployment's: the served name when none is
-    given."""
+    given; `images` are kept as Revision.images."""
     hashed: dict[str, Any] = {
         "renderVersion": RENDER_VERSION,
         "spec": canonical_spec(spec, name),
         "facts": facts.digest if facts else "",
     }
-    derived = {"weightBytes": facts.weight_bytes} if facts else {}
+    derived: dict[str, Any] = {"images": dict(images)}
+    if facts:
+        derived["weightBytes"] = facts.weight_bytes
     return Revision(short_hash(hashed, _HASH_LENGTH), number, {**hashed, "derived": derived})
 
 
 def target_revision(
-    spec: ModelDeploymentSpec, facts: ModelFacts | None, name: str, known: Iterable[Revision]
+    spec: ModelDeploymentSpec,
+    facts: ModelFacts | None,
+    name: str,
+    images: Mapping[str, str],
+    known: Iterable[Revision],
 ) -> Revision:
     """The stored revision that means the same as the spec, or a new one with the next number.
 
     The stored one wins as it is, figures and all: ControllerRevision data cannot be changed.
     """
     stored = sorted(known, key=lambda revision: revision.number)
-    wanted = revision_of(spec, facts, name, number=stored[-1].number + 1 if stored else 1)
+    wanted = revision_of(spec, facts, name, images, number=stored[-1].number + 1 if stored else 1)
     return next((revision for revision in stored if revision.hash == wanted.hash), wanted)
 
 
@@ -142,6 +160,23 @@ def _without_empty(section: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in section.items() if value not in ({}, [])}
 
 
+def _derived(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be read of it."""
+    stored = data.get("derived")
+    known = stored if isinstance(stored, Mapping) else {}
+    weight_bytes, images = known.get("weightBytes"), known.get("images")
+    derived: dict[str, Any] = {"images": dict(images) if _is_texts(images) else {}}
+    if isinstance(weight_bytes, int):
+        derived["weightBytes"] = weight_bytes
+    return derived
+
+
+def _is_texts(value: object) -> TypeGuard[Mapping[str, str]]:
+    return isinstance(value, Mapping) and all(
+        isinstance(text, str) for pair in value.items() for text in pair
+    )
+
+
 def to_controller_revision(revision: Revision, owner: Owner) -> dict[str, Any]:
     """The apps/v1 ControllerRevision that keeps a revision."""
     return {
@@ -167,13 +202,9 @@ def from_controller_revision(manifest: Mapping[str, Any]) -> Revision | None:
         return None
     if data.get("renderVersion") != RENDER_VERSION or not isinstance(data.get("facts"), str):
         return None
-    derived = data.get("derived")
-    known = derived if isinstance(derived, Mapping) else {}
-    weight_bytes = known.get("weightBytes")
-    figures = {"weightBytes": weight_bytes} if isinstance(weight_bytes, int) else {}
     hashed = {key: value for key, value in data.items() if key != "derived"}
     try:
-        revision = Revision(short_hash(hashed, _HASH_LENGTH), number, {**hashed, "derived": figures})
+        revision = Revision(short_hash(hashed, _HASH_LENGTH), number, {**hashed, "derived": _derived(data)})
         return revision if can_be_rendered(revision.spec) else None
     except (KeyError, TypeError, ValueError):  # pydantic's ValidationError is a ValueError
         return None

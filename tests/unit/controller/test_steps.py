@@ -44,7 +44,7 @@ DEPLOYMENT = ModelDeployment.model_validate(
         "spec": {"model": {"uri": "hf://meta-llama/Llama-3.1-8B"}},
     }
 )
-TARGET = replace(revision_of(DEPLOYMENT.spec, FACTS, "llama"), hash=NEW)
+TARGET = replace(revision_of(DEPLOYMENT.spec, FACTS, "llama", {}), hash=NEW)
 DEP, LWS, WAS = workload("dep", ONE), workload("lws", THREE), workload("was", THREE, OLD)
 FREE = {f"n{number}": 1 for number in range(1, 7)}
 

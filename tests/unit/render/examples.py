@@ -14,6 +14,8 @@ from bowsprit.render.revision import Revision, revision_of
 A100 = "NVIDIA-A100-80GB-PCIe"
 OWNER = Owner("llama", "chat", "7f3c0a52-8b6e-4d0f-9a51-0c1d2e3f4a5b")
 
+IMAGES = {"runtime": "registry.example.com/runtime:1"}
+
 _LAYER = Layer(1_500_000_000, 200_000_000, 0, 16_384, KvCache(KvKind.FULL, kv_heads=8, values_per_head=256))
 FACTS = ModelFacts(
     digest="70b",
@@ -52,7 +54,7 @@ def spec(**fields: Any) -> ModelDeploymentSpec:
 
 
 def revision(**fields: Any) -> Revision:
-    return revision_of(spec(**fields), FACTS, OWNER.name)
+    return revision_of(spec(**fields), FACTS, OWNER.name, IMAGES)
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ EXAMPLES = {
         },
     ),
     "pvc": Example(ONE_GPU, {"model": {"uri": "pvc://models/llama/8b", "name": "llama-8b"}}),
+    "oci": Example(ONE_GPU, {"model": {"uri": "oci://registry.example.com/models/llama:8b"}}),
     "object-storage": Example(
         ONE_GPU,
         {

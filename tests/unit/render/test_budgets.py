@@ -15,7 +15,7 @@ from tests.unit.render.examples import spec
 )
 def test_start_up_grows_with_the_weights(weight_bytes: int | None, seconds: int) -> None:
     assert ready_seconds(weight_bytes) == seconds
-    assert startup_failures(weight_bytes) * 10 >= seconds + 60, "vLLM has to give up before the kubelet does"
+    assert startup_failures(weight_bytes) * 2 >= seconds + 60, "vLLM has to give up before the kubelet does"
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def deployment(spec: dict[str, Any]) -> ModelDeployment:
 def effect(spec: dict[str, Any]) -> tuple[Any, ...]:
     """What follows from a spec. The revision's hash is held still, for every field would change that."""
     read = deployment(spec)
-    what = replace(revision_of(read.spec, FACTS, OWNER.name), hash="0000000000")
+    what = replace(revision_of(read.spec, FACTS, OWNER.name, {}), hash="0000000000")
     workloads = [workload(OWNER, what, layout, 1) for layout in (ONE_POD, FIVE_PODS)]
     return workloads, wish_of(read, FACTS), revision_history_limit(read.spec)
 
@@ -154,7 +154,7 @@ def test_changes_nothing_and_says_why(path: str) -> None:
 @pytest.mark.parametrize("path", sorted(SET))
 def test_makes_a_new_revision_unless_it_is_outside(path: str) -> None:
     before, after = (
-        revision_of(deployment(each).spec, FACTS, OWNER.name).hash for each in before_and_after(path)
+        revision_of(deployment(each).spec, FACTS, OWNER.name, {}).hash for each in before_and_after(path)
     )
     outside = any(path == field or path.startswith(f"{field}.") for field in OUTSIDE)
     assert (before == after) is outside

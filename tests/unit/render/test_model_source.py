@@ -9,6 +9,9 @@ SOURCES = {
     "pvc://models/llama/8b": ModelSource("/mnt/model/llama/8b", claim="models"),
     "pvc://models/llama/": ModelSource("/mnt/model/llama", claim="models"),
     "pvc://models": ModelSource("/mnt/model", claim="models"),
+    "oci://registry.example.com/llama:8b": ModelSource(
+        "/mnt/model/models", image="registry.example.com/llama:8b"
+    ),
     "s3://bucket/llama": ModelSource("s3://bucket/llama", streamed=True),
     "gs://bucket/llama": ModelSource("gs://bucket/llama", streamed=True),
     "az://container/llama": ModelSource("az://container/llama", streamed=True),
@@ -31,7 +34,8 @@ def test_source_of(uri: str) -> None:
         "pvc://",
         "pvc://models/../x",
         "s3://",
-        "oci://a",
+        "oci://",
+        "oci://a b",
         "s3:// a",
     ],
 )

@@ -29,6 +29,7 @@ RECORDED = {
     "tensor-4": "e0df203ea8",
     "plugins": "6c8228fb23",
     "pvc": "fe047fecad",
+    "oci": "dfe2648839",
     "object-storage": "a42e845208",
     "token": "a923ea0e17",
     "template": "f39cc4dc80",
@@ -118,9 +119,9 @@ def test_two_revisions_for(case: str) -> None:
 
 def test_other_facts_are_another_revision_and_other_figures_of_the_same_facts_are_not() -> None:
     known = revision()
-    assert revision_of(spec(), replace(FACTS, digest="other"), OWNER.name).hash != known.hash
+    assert revision_of(spec(), replace(FACTS, digest="other"), OWNER.name, {}).hash != known.hash
     reckoned_anew = replace(FACTS, embedding_bytes=1)
-    assert revision_of(spec(), reckoned_anew, OWNER.name).hash == known.hash
+    assert revision_of(spec(), reckoned_anew, OWNER.name, {}).hash == known.hash
 
 
 def test_an_operator_with_other_defaults_renders_a_stored_revision_as_before(
@@ -145,7 +146,7 @@ def test_a_stored_revision_is_read_back_whole(name: str) -> None:
 def test_a_rule_that_came_later_takes_no_stored_revision_away() -> None:
     refused_today = spec(engine={"args": ["--max-num-batched-tokens=8", "--max-num-seqs=16"]})
     assert problems(refused_today)
-    kept = revision_of(refused_today, FACTS, OWNER.name)
+    kept = revision_of(refused_today, FACTS, OWNER.name, {})
     assert from_controller_revision(to_controller_revision(kept, OWNER)) == kept
 
 
@@ -194,7 +195,7 @@ def test_no_revision_is_read_from(case: str) -> None:
     assert from_controller_revision(DAMAGED[case]) is None
 
 
-@pytest.mark.parametrize("derived", [None, [], "x", {}, {"weightBytes": "many"}])
+@pytest.mark.parametrize("derived", [None, [], "x", {}, {"weightBytes": "many", "images": {"engine": 1}}])
 def test_lost_figures_only_cost_the_start_up_budget(derived: Any) -> None:
     found = from_controller_revision({"data": {**DATA, "derived": derived}, "revision": 4})
     assert found is not None
@@ -202,18 +203,18 @@ def test_lost_figures_only_cost_the_start_up_budget(derived: Any) -> None:
 
 
 def test_the_first_revision_is_number_one() -> None:
-    assert target_revision(spec(), FACTS, OWNER.name, []).number == 1
+    assert target_revision(spec(), FACTS, OWNER.name, {}, []).number == 1
 
 
 def test_a_new_revision_counts_on_from_the_highest() -> None:
     known = [replace(revision(replicas=1), hash=f"{number:010x}", number=number) for number in (2, 9, 4)]
-    assert target_revision(spec(), FACTS, OWNER.name, known).number == 10
+    assert target_revision(spec(), FACTS, OWNER.name, {}, known).number == 10
 
 
 def test_going_back_takes_the_stored_revision_with_its_figures() -> None:
-    old = revision_of(spec(), replace(FACTS, embedding_bytes=1), OWNER.name, number=1)
-    newer = revision_of(spec(engine={"args": ["--x"]}), FACTS, OWNER.name, number=2)
-    assert target_revision(spec(), FACTS, OWNER.name, [newer, old]) == old
+    old = revision_of(spec(), replace(FACTS, embedding_bytes=1), OWNER.name, {}, number=1)
+    newer = revision_of(spec(engine={"args": ["--x"]}), FACTS, OWNER.name, {}, number=2)
+    assert target_revision(spec(), FACTS, OWNER.name, {}, [newer, old]) == old
 
 
 JSON = st.recursive(

@@ -165,9 +165,9 @@ VARIABLES: dict[str, tuple[dict[str, Any], str]] = {
         {"engine": {"env": [{"name": "LWS_WORKER_INDEX", "value": "1"}]}},
         "spec.engine.env: LWS_WORKER_INDEX is Bowsprit's or LeaderWorkerSet's own: choose another name",
     ),
-    "the plugins' path": (
-        {"engine": {"env": [{"name": "PYTHONPATH", "value": "/x"}]}, "plugins": [{"image": "a"}]},
-        "spec.engine.env: PYTHONPATH leads to the plugins: put what you need on it into a plugin",
+    "the runtime's own": (
+        {"engine": {"env": [{"name": "BOWSPRIT_PLUGINS", "value": "[]"}]}},
+        "spec.engine.env: BOWSPRIT_PLUGINS is Bowsprit's or LeaderWorkerSet's own: choose another name",
     ),
 }
 
@@ -214,8 +214,9 @@ def test_whole_prompts_that_fit_are_fine() -> None:
     assert problems(spec(engine={"args": args}, capacity={"maxModelLen": 8192})) == ()
 
 
-def test_a_path_of_the_users_own_is_fine_without_plugins() -> None:
-    assert problems(spec(engine={"env": [{"name": "PYTHONPATH", "value": "/x"}]})) == ()
+def test_a_path_of_the_users_own_is_fine_beside_plugins() -> None:
+    path = {"env": [{"name": "PYTHONPATH", "value": "/x"}]}
+    assert problems(spec(engine=path, plugins=[{"image": "a"}])) == ()
 
 
 def test_every_problem_is_found_at_once() -> None:

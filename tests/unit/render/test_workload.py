@@ -10,9 +10,26 @@ from bowsprit.plan.result import Layout
 from bowsprit.render import labels
 from bowsprit.render.layouts import layout_data, layout_key, parse_layout
 from bowsprit.render.names import LAYOUT_ANNOTATION
+from bowsprit.render.revision import (
+    from_controller_revision,
+    revision_of,
+    target_revision,
+    to_controller_revision,
+)
 from bowsprit.render.services import services
 from bowsprit.render.workload import layout_of, workload
-from tests.unit.render.examples import FIVE_PODS, LAYOUTS, ONE_GPU, ONE_POD, OWNER, TENSOR_4, revision, spec
+from tests.unit.render.examples import (
+    FACTS,
+    FIVE_PODS,
+    IMAGES,
+    LAYOUTS,
+    ONE_GPU,
+    ONE_POD,
+    OWNER,
+    TENSOR_4,
+    revision,
+    spec,
+)
 
 DAMAGED = ["", "{}", "[]", "null", "not JSON", '{"product":"x"}', "[" * 100_000]
 
@@ -123,7 +140,7 @@ def test_several_pods_are_a_group_that_restarts_as_a_whole_and_never_surges() ->
 def test_every_pod_is_gated_and_holds_its_gpus(layout: Layout) -> None:
     for template in templates(workload(OWNER, revision(), layout, 1)):
         assert template["spec"]["schedulingGates"] == [{"name": "bowsprit.dev/placement"}]
-        assert engine(template)["resources"]["limits"] == {"nvidia.com/gpu": str(layout.gpus_per_pod)}
+        assert engine(template)["resources"]["limits"]["nvidia.com/gpu"] == str(layout.gpus_per_pod)
 
 
 def test_a_deployment_selects_its_own_pods_and_the_service_the_heads() -> None:
@@ -160,7 +177,8 @@ def test_a_worker_has_no_port_and_no_probe_over_http() -> None:
     probes = {"livenessProbe": {"httpGet": {"path": "/x", "port": 1}}, "startupProbe": {"periodSeconds": 5}}
     template = {"spec": {"containers": [{"name": "engine", **probes}, {"name": "proxy", **probes}]}}
     head, worker = templates(workload(OWNER, revision(template=template), FIVE_PODS, 1))
-    assert not {"ports", "livenessProbe", "readinessProbe", "startupProbe"} & engine(worker).keys()
+    assert not {"ports", "readinessProbe", "startupProbe"} & engine(worker).keys()
+    assert "httpGet" not in engine(worker)["livenessProbe"]
     assert engine(head)["livenessProbe"]["httpGet"]["path"] == "/x"
     assert worker["spec"]["containers"][1]["livenessProbe"] == probes["livenessProbe"]
 
@@ -169,27 +187,109 @@ def test_a_worker_takes_a_probe_that_runs_a_command() -> None:
     probe = {"exec": {"command": ["true"]}}
     template = {"spec": {"containers": [{"name": "engine", "livenessProbe": probe}]}}
     _, worker = templates(workload(OWNER, revision(template=template), FIVE_PODS, 1))
-    assert engine(worker)["livenessProbe"] == probe
+    assert engine(worker)["livenessProbe"]["exec"] == probe["exec"]
 
 
-@pytest.mark.parametrize(
-    ("engine_fields", "path"),
-    [
-        ({}, "/v1/models"),
-        ({"env": [{"name": "VLLM_API_KEY", "value": "x"}]}, "/health"),
-        ({"args": ["--api-key", "x"]}, "/health"),
-        ({"args": ["--api_key=x"]}, "/health"),
-    ],
-    ids=[
-        "nobody asks for a key",
-        "a key in the environment",
-        "a key in the arguments",
-        "in another spelling",
-    ],
-)
-def test_ready_means_that_the_model_is_listed_where_a_probe_may_ask(engine_fields: Any, path: str) -> None:
-    (pod,) = templates(workload(OWNER, revision(engine=engine_fields), ONE_POD, 1))
-    assert engine(pod)["readinessProbe"]["httpGet"]["path"] == path
+API_KEYS: dict[str, dict[str, Any]] = {
+    "nobody asks for a key": {},
+    "a key in the environment": {"env": [{"name": "VLLM_API_KEY", "value": "x"}]},
+    "a key in the arguments": {"args": ["--api-key", "x"]},
+}
+
+
+@pytest.mark.parametrize("case", API_KEYS)
+def test_ready_means_that_the_model_is_listed_by_its_name_and_alive_needs_no_key(case: str) -> None:
+    (pod,) = templates(workload(OWNER, revision(engine=API_KEYS[case]), ONE_POD, 1))
+    ready = engine(pod)["readinessProbe"]["exec"]["command"]
+    assert ready == ["python3", "/opt/bowsprit/runtime", "ready", "http://127.0.0.1:8000", "llama"]
+    assert {engine(pod)[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe")} == {
+        "/health"
+    }
+
+
+def test_every_rank_is_started_by_the_runtime_of_the_revision() -> None:
+    head, worker = templates(workload(OWNER, revision(), FIVE_PODS, 1))
+    for template in (head, worker):
+        assert engine(template)["command"] == ["python3", "/opt/bowsprit/runtime", "launch"]
+        runtime = template["spec"]["initContainers"][0]
+        assert (runtime["name"], runtime["image"]) == ("runtime", IMAGES["runtime"])
+        mounts = {mount["name"]: mount["mountPath"] for mount in engine(template)["volumeMounts"]}
+        assert mounts["bowsprit-runtime"] == "/opt/bowsprit/runtime"
+
+
+def test_a_worker_is_judged_by_the_runtime_and_stops_after_its_head() -> None:
+    _, worker = templates(workload(OWNER, revision(), FIVE_PODS, 1))
+    runtime = ["python3", "/opt/bowsprit/runtime"]
+    assert engine(worker)["livenessProbe"]["exec"]["command"] == [*runtime, "alive"]
+    assert engine(worker)["lifecycle"]["preStop"]["exec"]["command"] == [*runtime, "drain", "8000"]
+
+
+def test_images_that_preflight_has_run_are_named_by_their_digests() -> None:
+    pinned = {"engine": "vllm@sha256:1", "plugin-0": "a@sha256:2", "runtime": "runtime@sha256:3"}
+    what = revision_of(spec(plugins=[{"image": "a:1"}]), FACTS, OWNER.name, pinned)
+    for template in templates(workload(OWNER, what, FIVE_PODS, 1)):
+        named = {each["name"]: each["image"] for each in template["spec"]["initContainers"]}
+        assert named == {
+            "runtime": "runtime@sha256:3",
+            "plugin-0": "a@sha256:2",
+            "install-plugins": "vllm@sha256:1",
+        }
+        assert engine(template)["image"] == "vllm@sha256:1"
+
+
+def test_an_operator_with_another_runtime_image_renders_a_stored_revision_as_before() -> None:
+    stored = from_controller_revision(to_controller_revision(revision(), OWNER))
+    assert stored is not None
+    again = target_revision(
+        spec(), FACTS, OWNER.name, {"runtime": "registry.example.com/runtime:2"}, [stored]
+    )
+    assert workload(OWNER, again, FIVE_PODS, 1) == workload(OWNER, revision(), FIVE_PODS, 1)
+
+
+def containers(template: dict[str, Any]) -> list[dict[str, Any]]:
+    pod: dict[str, Any] = template["spec"]
+    return [*pod["initContainers"], *pod["containers"]]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_key)
+def test_every_container_states_its_own_requests_and_limits(layout: Layout) -> None:
+    """A LimitRange gives its defaults to whoever does not, and a ResourceQuota refuses him."""
+    what = revision(plugins=[{"image": "a"}], model={"uri": "oci://registry.example.com/llama:1"})
+    for template in templates(workload(OWNER, what, layout, 1)):
+        for container in containers(template):
+            for section in ("requests", "limits"):
+                assert {"cpu", "memory"} <= container["resources"][section].keys(), container["name"]
+
+
+RESOURCES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "nothing said: ours, for three GPUs with a third of 140 GB each": (
+        {},
+        {"requests": {"cpu": "2", "memory": "8Gi"}, "limits": {"cpu": "48", "memory": "228Gi"}},
+    ),
+    "a request for memory: no word of ours about memory": (
+        {"requests": {"memory": "600Gi"}},
+        {"requests": {"cpu": "2", "memory": "600Gi"}, "limits": {"cpu": "48"}},
+    ),
+    "a limit for CPUs: no word of ours about CPUs": (
+        {"limits": {"cpu": 2}},
+        {"requests": {"memory": "8Gi"}, "limits": {"cpu": 2, "memory": "228Gi"}},
+    ),
+    "another resource beside ours": (
+        {"limits": {"rdma/hca": 1}},
+        {
+            "requests": {"cpu": "2", "memory": "8Gi"},
+            "limits": {"cpu": "48", "memory": "228Gi", "rdma/hca": 1},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RESOURCES)
+def test_resources_of_the_engine(case: str) -> None:
+    given, wanted = RESOURCES[case]
+    (pod,) = templates(workload(OWNER, revision(engine={"resources": given}), ONE_POD, 1))
+    gpus = {"nvidia.com/gpu": "3"}
+    assert engine(pod)["resources"] == {**wanted, "limits": {**wanted["limits"], **gpus}}
 
 
 def test_probes_speak_tls_when_the_engine_does() -> None:
@@ -255,7 +355,7 @@ def test_pods_satisfy_the_restricted_pod_security_standard() -> None:
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert pod["automountServiceAccountToken"] is False
         assert pod["enableServiceLinks"] is False
-        for container in [*pod["containers"], *pod["initContainers"]]:
+        for container in containers(template):
             assert container["securityContext"]["allowPrivilegeEscalation"] is False
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
         allowed = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim"}
@@ -276,7 +376,5 @@ def test_a_port_of_the_template_takes_no_probe_and_no_service_away() -> None:
     what = revision(template={"spec": {"containers": [{"name": "engine", "ports": ports}]}})
     (pod,) = templates(workload(OWNER, what, ONE_GPU, 1))
     (service,) = services(OWNER, what.hash)
-    asked = {
-        engine(pod)[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")
-    }
+    asked = {engine(pod)[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe")}
     assert asked == {service["spec"]["ports"][0]["targetPort"]} == {engine(pod)["ports"][0]["containerPort"]}
