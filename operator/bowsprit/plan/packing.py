@@ -115,7 +115,9 @@ class Shelves:
         self._taken: dict[tuple[int, str], int] = {}
         """What the placements so far need beside GPUs, by node position."""
         self._kind_of = stock.ground.kind_of
-        self._wanted = Counter(kind for zone in {option.site.kinds for option in options} for kind in zone)
+        asked = {(option.site.kinds, option.needs) for option in options}
+        self._wanted = Counter(kind for zone in {zone for zone, _ in asked} for kind in zone)
+        self._no_less = _no_less({needs for _, needs in asked})
         self._shelves: dict[Shelf, dict[int, list[int]]] = {}
         self._sizes: dict[Shelf, list[int]] = {}
         self._of_kind: dict[int, list[Shelf]] = {}
@@ -209,12 +211,12 @@ class Shelves:
     ) -> Found | None:
         """The first node of the size that `size` picks; those without room go to a shelf of their own."""
         kind, fresh, barred = shelf
-        while (gpus := size(self._sizes[shelf])) is not None:
+        while (gpus := size(self._sizes.get(shelf, []))) is not None:
             position = self._shelves[shelf][gpus][0]
             if not needs or self._pods_that_fit(position, needs):
                 return shelf, gpus, position
             self._take(shelf, gpus)
-            self._put((kind, fresh, barred | {needs}), gpus, position)
+            self._put((kind, fresh, barred | self._no_less[needs]), gpus, position)
         return None
 
     def _tightest(self, kinds: Iterable[int], gpus: int, needs: Needs) -> Found | None:
@@ -262,6 +264,9 @@ class Shelves:
         if not heap:
             del self._shelves[shelf][size]
             self._sizes[shelf].remove(size)
+            if not self._sizes[shelf]:
+                del self._shelves[shelf], self._sizes[shelf]
+                self._of_kind[shelf[0]].remove(shelf)
 
     def _put(self, shelf: Shelf, size: int, position: int) -> None:
         if size == 0:
@@ -277,6 +282,19 @@ class Shelves:
 
 
 _NOTHING_KNOWN: frozenset[Needs] = frozenset()
+
+
+def _no_less(asked: Iterable[Needs]) -> dict[Needs, frozenset[Needs]]:
+    """For each pod the pods that need no less of anything: where it has no room they have none."""
+    pods = [(needs, dict(needs)) for needs in asked]
+    return {
+        needs: frozenset(
+            other
+            for other, amounts in pods
+            if all(amounts.get(resource, 0) >= amount for resource, amount in needs)
+        )
+        for needs, _ in pods
+    }
 
 
 def _pod_sizes(option: Option, parts: Sequence[Part]) -> Iterator[int]:
