@@ -1,0 +1,154 @@
+"""The architecture: its class, the configuration that vLLM makes for it, and its weight on a rank."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from bowsprit_runtime import reasons
+from bowsprit_runtime.preflight import building, engine, interface, refusal
+from bowsprit_runtime.preflight.candidate import Candidate
+from bowsprit_runtime.preflight.causes import lack_of_gpu, origin, told, within
+from bowsprit_runtime.preflight.events import Teller
+from bowsprit_runtime.preflight.loading import Loaded
+from bowsprit_runtime.preflight.request import Request
+from bowsprit_runtime.report import Fault
+
+
+def judge(
+    tell: Teller,
+    request: Request,
+    namespace: argparse.Namespace,
+    names: Sequence[str],
+    loaded: Sequence[Loaded],
+) -> None:
+    """`names` are the architectures that vLLM will look for, in order."""
+    registered = next((name for name in names if name in engine.registry()), None)
+    broken_plugin = any(one.faults for one in loaded)
+    if names and registered is None and broken_plugin:
+        return  # what is missing is what the broken plugin, told already, would have brought
+    candidate = None
+    if registered:
+        try:
+            candidate = _candidate(tell, registered, loaded)
+        except Fault as fault:
+            tell.fault(fault)
+            return
+    config = _configured(tell, namespace, names, candidate, loaded)
+    if config is None:
+        return
+    _tell_facts(tell, config)
+    if candidate:
+        _judge_class(
+            tell, request, namespace, candidate, pooling=config.model_config.runner_type == "pooling"
+        )
+    building.judge(tell, request, config, candidate)
+
+
+# ---- the class ---------------------------------------------------------------------------------------------
+
+
+def _candidate(tell: Teller, name: str, loaded: Sequence[Loaded]) -> Candidate:
+    """Imports the class here, which spares vLLM a second process to inspect it in. Raises Fault."""
+    owner = next((one.found.name for one in reversed(loaded) if name in one.architectures), "")
+    folders = tuple(str(one.found.plugin.target) for one in loaded)
+    registered = engine.registry()[name]
+    blame = "plugin" if owner else "image"
+    try:
+        with tell.step(f"importing the class of {name}", plugin=owner):
+            model = engine.class_of(registered)
+            if not engine.is_model_class(model):
+                message = (
+                    f"{owner or 'vLLM'} registers {model!r} as {name}; expected a class of torch.nn.Module"
+                )
+                raise Fault(reasons.NOT_A_MODEL_CLASS, blame, message)
+            engine.register(name, model)
+    except Fault:
+        raise
+    except Exception as error:
+        raise _import_fault(name, owner, folders, error) from error
+    return Candidate(name, model, owner, folders)
+
+
+def _import_fault(name: str, owner: str, folders: Sequence[str], error: BaseException) -> Fault:
+    who = owner or "vLLM"
+    lack = lack_of_gpu(error)
+    if lack:
+        message = f"the class of {name} cannot be judged without {lack.without}: {told(error, folders)}"
+        return Fault(lack.reason, "plugin" if owner else "image", message)
+    if _is_the_engines(error, folders):
+        message = f"vLLM's own code under {name} cannot be imported in this image: {told(error, folders)}"
+        return Fault(reasons.ENGINE_LACKS_DEPENDENCY, "image", message)
+    message = f"{who} registers {name}, and its class cannot be imported: {told(error, folders)}"
+    return Fault(reasons.ARCHITECTURE_IMPORT_FAILED, "plugin" if owner else "image", message)
+
+
+def _is_the_engines(error: BaseException, folders: Sequence[str]) -> bool:
+    """Whether it began in vLLM's own module, which fails without the plugin too: that is tried."""
+    began = origin(error)
+    if began is None or within(began.file, folders):
+        return False
+    module = engine.module_of(began.file)
+    return module is not None and not engine.imports(module)
+
+
+def _judge_class(
+    tell: Teller, request: Request, namespace: argparse.Namespace, candidate: Candidate, *, pooling: bool
+) -> None:
+    """What vLLM finds out too late: it took the configuration."""
+    supports = engine.supports_pipeline(candidate.model)
+    tell.facts(supportsPP=supports)
+    if (request.pipeline or 1) > 1:
+        if not supports:
+            message = (
+                f"{request.pipeline} pipeline stages are asked for, and {candidate.name} "
+                f"({candidate.model.__module__}.{candidate.model.__qualname__}) does not inherit SupportsPP"
+            )
+            tell.fault(Fault(reasons.PIPELINE_UNSUPPORTED, "plugin" if candidate.plugin else "spec", message))
+        if not hasattr(namespace, "nnodes"):
+            version = engine.versions()["vllm"]
+            message = f"vLLM {version} has no --nnodes: it cannot run over several pods without Ray"
+            tell.fault(Fault(reasons.ENGINE_TOO_OLD, "image", message))
+    if candidate.plugin:
+        _judge_interface(tell, candidate, pooling=pooling, loads=namespace.load_format != "dummy")
+
+
+def _judge_interface(tell: Teller, candidate: Candidate, *, pooling: bool, loads: bool) -> None:
+    fault = interface.fault(candidate.name, candidate.model, pooling=pooling)
+    if fault is None:
+        return
+    needed_at_load = loads and not callable(getattr(candidate.model, "load_weights", None))
+    if fault.reason == reasons.INTERFACE_OUTDATED or needed_at_load:
+        tell.fault(fault)
+    else:
+        tell.warn(f"{fault.message}; vLLM takes it all the same")
+
+
+# ---- the configuration -------------------------------------------------------------------------------------
+
+
+def _configured(
+    tell: Teller,
+    namespace: argparse.Namespace,
+    names: Sequence[str],
+    candidate: Candidate | None,
+    loaded: Sequence[Loaded],
+) -> Any:
+    """The VllmConfig; None after telling why there is none."""
+    try:
+        with tell.step("configuring the engine", plugin=candidate.plugin if candidate else ""):
+            return engine.configured(namespace)
+    except Exception as error:
+        tell.fault(refusal.fault(refusal.Case(error, namespace, names, candidate, loaded)))
+        return None
+
+
+def _tell_facts(tell: Teller, config: Any) -> None:
+    model = config.model_config
+    tell.facts(
+        architecture=model.architecture,
+        maxModelLen=model.max_model_len,
+        dtype=str(model.dtype).replace("torch.", ""),
+        quantization=model.quantization,
+    )

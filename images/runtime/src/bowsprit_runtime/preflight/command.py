@@ -1,0 +1,71 @@
+"""The command: opens the report, lets the child judge, and writes what came of it, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from bowsprit_runtime import launch, reasons
+from bowsprit_runtime.plugins import plugins_of
+from bowsprit_runtime.preflight import engine, redact, supervise
+from bowsprit_runtime.preflight.request import Request, request_of
+from bowsprit_runtime.report import Fault, Report, encoded
+
+TERMINATION_LOG = "/dev/termination-log"
+_CHILD = (
+    "import sys; sys.path[:] = [folder for folder in sys.path if folder]\n"
+    "from bowsprit_runtime.preflight import judge; judge.main()"
+)
+"""Without the working directory on the path: a folder `vllm` there is not the engine."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Judges what BOWSPRIT_PLUGINS and BOWSPRIT_PREFLIGHT say; the report goes to the named file."""
+    path = arguments[0] if arguments else TERMINATION_LOG
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        request = request_of(os.environ)
+        report = judged(request, os.environ)
+        os.write(descriptor, encoded(report.as_json()))
+    finally:
+        os.close(descriptor)
+    _say(report)
+    return report.exit_code
+
+
+def judged(request: Request, environ: Mapping[str, str]) -> Report:
+    """What the child found, without secrets."""
+    limits = supervise.Limits(request.seconds, request.memory or supervise.memory_limit())
+    command = [sys.executable, "-c", _CHILD]
+    report = supervise.judge(command, child_environment(environ), limits).report
+    hidden = redact.secrets(environ, request.arguments)
+    report.faults = [
+        Fault(fault.reason, fault.blame, redact.redacted(fault.message, hidden)) for fault in report.faults
+    ]
+    report.warnings = [redact.redacted(warning, hidden) for warning in report.warnings]
+    return report
+
+
+def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """As serving pods have it, but for the platform that stands in for the GPU, and no GPU in sight."""
+    serving = launch.environment(plugins_of(environ), environ)
+    names = serving.get("VLLM_PLUGINS")
+    return {
+        **serving,
+        "PYTHONPATH": os.pathsep.join([serving["PYTHONPATH"], str(engine.STAND_IN)]),
+        **({} if names is None else {"VLLM_PLUGINS": f"{names},{engine.STAND_IN_NAME}"}),
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "HIP_VISIBLE_DEVICES": "-1",
+        "VLLM_NO_USAGE_STATS": "1",
+    }
+
+
+def _say(report: Report) -> None:
+    """For who reads the pod's log."""
+    print(f"bowsprit: preflight: {report.verdict}", flush=True)
+    for fault in report.faults:
+        print(f"bowsprit: {fault.reason} ({fault.blame}): {fault.message}", flush=True)
+        print(f"bowsprit:   {reasons.REASONS[fault.reason].cure}", flush=True)
+    for warning in report.warnings:
+        print(f"bowsprit: warning: {warning}", flush=True)

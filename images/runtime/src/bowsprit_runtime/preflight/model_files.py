@@ -1,0 +1,164 @@
+"""config.json and the weights' names, before the engine is asked: what is wrong with a file is said of it.
+
+The hub is asked by the image's own huggingface_hub, with the pod's own token and cache, so nothing is fetched
+twice. Only config.json is read; of the weights only whether they are there.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bowsprit_runtime import reasons
+from bowsprit_runtime.preflight.causes import chain, words
+from bowsprit_runtime.report import Fault
+
+MAX_BYTES = 4 * 1024 * 1024
+"""The largest published config.json has 300 KiB; what the operator reads ends here too."""
+
+_WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.gguf", "*.npz", "*.tensors")
+_LABELS = ("id2label", "label2id", "_name_or_path", "transformers_version")
+"""Long or private, and nothing that planning reads."""
+
+
+def read_config(model: str, revision: str | None, config_folder: str | None) -> dict[str, Any] | None:
+    """config.json of a folder or of the hub; None where vLLM alone knows the way. Raises Fault."""
+    source = config_folder or model
+    if "://" in source or os.environ.get("VLLM_USE_MODELSCOPE", "").lower() in ("1", "true"):
+        return None
+    if Path(source).is_dir():
+        return _folder_config(Path(source))
+    if source.startswith(("/", ".")):
+        raise Fault(reasons.MODEL_NOT_FOUND, "spec", f"there is no folder {source} in the pod")
+    return parsed(_from_hub(source, revision), source)
+
+
+def _folder_config(folder: Path) -> dict[str, Any] | None:
+    file = folder / "config.json"
+    if not file.exists():
+        if (folder / "params.json").exists() or any(folder.glob("*.gguf")):
+            return None
+        there = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) or "nothing"
+        raise Fault(reasons.CONFIG_MISSING, "model", f"{folder} has no config.json; there is {there}")
+    return parsed(file, str(folder))
+
+
+def parsed(file: Path, model: str) -> dict[str, Any]:
+    """The file as a JSON object. Raises Fault."""
+    size = file.stat().st_size
+    if size > MAX_BYTES:
+        message = f"config.json of {model} has {size / 1e6:.1f} MB; at most {MAX_BYTES / 1e6:.1f} MB are read"
+        raise Fault(reasons.CONFIG_INVALID, "model", message)
+    try:
+        config = json.loads(file.read_bytes().decode("utf-8"))
+    except UnicodeDecodeError as error:
+        message = (
+            f"config.json of {model} is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
+        )
+        raise Fault(reasons.CONFIG_INVALID, "model", message) from None
+    except (ValueError, RecursionError) as error:
+        raise Fault(
+            reasons.CONFIG_INVALID, "model", f"config.json of {model} is no JSON: {words(error)}"
+        ) from None
+    if not isinstance(config, dict):
+        kind = type(config).__name__
+        raise Fault(
+            reasons.CONFIG_INVALID, "model", f"config.json of {model} holds a {kind}; expected an object"
+        )
+    return config
+
+
+def _from_hub(model: str, revision: str | None) -> Path:
+    from huggingface_hub import hf_hub_download  # type: ignore[import-not-found,unused-ignore]
+
+    try:
+        return Path(hf_hub_download(model, "config.json", revision=revision))
+    except Exception as error:
+        raise hub_fault(error, model, revision) or error from error
+
+
+def hub_fault(error: BaseException, model: str, revision: str | None) -> Fault | None:
+    """What an error of the hub means; None when it is none of the hub's."""
+    names = {kind.__name__ for link in chain(error) for kind in type(link).__mro__}
+    token = "the token that the pod has" if os.environ.get("HF_TOKEN") else "no token"
+    if "GatedRepoError" in names:
+        return Fault(reasons.MODEL_GATED, "spec", f"{model} is gated, and the hub was asked with {token}")
+    if "RevisionNotFoundError" in names:
+        return Fault(reasons.REVISION_NOT_FOUND, "spec", f"{model} has no revision {revision}")
+    if "RepositoryNotFoundError" in names:
+        message = f"the hub knows no model {model}, or does not show it ({token})"
+        return Fault(reasons.MODEL_NOT_FOUND, "spec", message)
+    if "HFValidationError" in names:
+        return Fault(
+            reasons.MODEL_NOT_FOUND, "spec", f"{model} is neither a folder in the pod nor a name on the hub"
+        )
+    return _missing_or_unreachable(names, error, model)
+
+
+_UNREACHABLE = frozenset(
+    {
+        "HfHubHTTPError",
+        "ConnectionError",
+        "ConnectError",
+        "ConnectTimeout",
+        "ReadTimeout",
+        "Timeout",
+        "TimeoutError",
+    }
+    | {"ProxyError", "SSLError", "MaxRetryError", "gaierror", "RemoteProtocolError", "NetworkError"}
+)
+
+
+def _missing_or_unreachable(names: set[str], error: BaseException, model: str) -> Fault | None:
+    offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+    if "LocalEntryNotFoundError" in names or "OfflineModeIsEnabled" in names:
+        if offline:
+            message = f"{model} is not in the pod's cache, and HF_HUB_OFFLINE keeps it from being fetched"
+            return Fault(reasons.MODEL_NOT_FOUND, "spec", message)
+    elif "EntryNotFoundError" in names:
+        return Fault(reasons.CONFIG_MISSING, "model", f"{model} has no config.json on the hub")
+    if names & _UNREACHABLE or "LocalEntryNotFoundError" in names:
+        return Fault(reasons.HUB_UNREACHABLE, "network", f"{model}: {words(chain(error)[-1])}")
+    return None
+
+
+def weights_fault(model: str) -> Fault | None:
+    """Of a folder: no weights at all, or an index that names files which are not there."""
+    folder = Path(model)
+    if not folder.is_dir():
+        return None
+    index = folder / "model.safetensors.index.json"
+    if index.exists():
+        return _incomplete(folder, index)
+    if any(next(folder.glob(pattern), None) for pattern in _WEIGHTS):
+        return None
+    return Fault(
+        reasons.WEIGHTS_MISSING,
+        "model",
+        f"{folder} has a config.json and no weights (*.safetensors, *.bin …)",
+    )
+
+
+def _incomplete(folder: Path, index: Path) -> Fault | None:
+    try:
+        named = sorted(set(json.loads(index.read_bytes())["weight_map"].values()))
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        return Fault(reasons.WEIGHTS_MISSING, "model", f"{index.name} cannot be read: {words(error)}")
+    missing = [name for name in named if not (folder / name).exists()]
+    if not missing:
+        return None
+    message = (
+        f"{len(missing)} of the {len(named)} files that {index.name} names are missing, {missing[0]} first"
+    )
+    return Fault(reasons.WEIGHTS_MISSING, "model", message)
+
+
+def packed(config: Mapping[str, Any]) -> str:
+    """config.json as the report carries it: what planning reads, compressed."""
+    kept = {key: value for key, value in config.items() if key not in _LABELS}
+    return base64.b64encode(zlib.compress(json.dumps(kept, separators=(",", ":")).encode(), 9)).decode()

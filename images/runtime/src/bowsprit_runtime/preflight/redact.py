@@ -1,0 +1,56 @@
+"""Keeps secrets out of the report: more people may read it than the pod's environment.
+
+A plugin may print what it likes, and exceptions quote what they got. So every value of the environment is
+taken for a secret unless its name is known to hold none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+SHORTEST = 7
+"""Characters; shorter values are words and numbers that would tear holes into every message."""
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CRED|AUTH", re.IGNORECASE)
+_HARMLESS_NAME = re.compile(
+    r"^(PATH|PYTHON\w*|HOME|PWD|OLDPWD|SHLVL|HOSTNAME|USER|LOGNAME|SHELL|TERM|LANG|LC_\w+|TZ|TMPDIR|_|VIRTUAL_ENV"
+    r"|(LD|CUDA|NVIDIA|NV|NCCL|HIP|ROCM|ROCR|OMP|MKL|TORCH|TRITON|XDG|VLLM|HF|TRANSFORMERS|KUBERNETES|BOWSPRIT)_\w+)$"
+)
+_SECRET_FLAGS = ("--api-key", "--hf-token")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
+
+
+def secrets(environ: Mapping[str, str], arguments: Sequence[str]) -> dict[str, str]:
+    """What must not be told -> what is told in its place; the longest first."""
+    found = {
+        value: f"[value of {name}]"
+        for name, whole in environ.items()
+        if _SECRET_NAME.search(name) or not _HARMLESS_NAME.match(name)
+        for value in (whole, *whole.splitlines())
+        if len(value.strip()) >= SHORTEST
+    }
+    found.update((value, "[hidden]") for value in _secret_arguments(arguments) if len(value) >= SHORTEST)
+    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+
+
+def _secret_arguments(arguments: Sequence[str]) -> Iterator[str]:
+    """Values of the flags that hold secrets, in each spelling that argparse takes."""
+    open_flag = False
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        flag = name.replace("_", "-")
+        if flag.startswith("--"):
+            secret = len(flag) > 4 and any(known.startswith(flag) for known in _SECRET_FLAGS)
+            if secret and equals:
+                yield value
+            open_flag = secret and not equals
+        elif open_flag:
+            yield argument
+
+
+def redacted(text: str, hidden: Mapping[str, str]) -> str:
+    """The text with every secret replaced, and without credentials in URLs."""
+    for secret, instead in hidden.items():
+        text = text.replace(secret, instead)
+    return _CREDENTIALS.sub("", text)
