@@ -65,24 +65,29 @@ def without_credentials(text: str) -> str:
     return _CREDENTIALS.sub("", text)
 
 
-def _location() -> str:
-    """The folder or wheel that holds the package `pip`."""
+def own() -> str | None:
+    """The folder of the image's own package `pip`."""
     spec = importlib.util.find_spec("pip")
-    if spec and spec.origin:
-        return str(Path(spec.origin).parent.parent)
-    wheels = [wheel for folder in _wheel_folders() for wheel in sorted(folder.glob("pip-*.whl"))]
-    if wheels:
-        return str(wheels[-1])
-    raise Fault(
-        reasons.INSTALL_FAILED,
-        "image",
-        f"the engine image's Python ({sys.executable}) has no pip, and no ensurepip that carries one: "
-        "add pip to the engine image.",
-    )
+    return str(Path(spec.origin).parent.parent) if spec and spec.origin else None
 
 
-def _wheel_folders() -> Sequence[Path]:
+def wheel_folders() -> Sequence[Path]:
+    """Where the wheels of ensurepip may lie."""
     ensurepip = importlib.util.find_spec("ensurepip")
     bundled = [Path(ensurepip.origin).parent / "_bundled"] if ensurepip and ensurepip.origin else []
     shared = [sysconfig.get_config_var("WHEEL_PKG_DIR"), _DISTRIBUTION_WHEELS]
     return [*bundled, *(Path(folder) for folder in shared if folder)]
+
+
+def _location() -> str:
+    """The folder or wheel that holds the package `pip`."""
+    wheels = [str(wheel) for folder in wheel_folders() for wheel in sorted(folder.glob("pip-*.whl"))]
+    location = own() or next(iter(wheels), None)
+    if location is None:
+        raise Fault(
+            reasons.INSTALL_FAILED,
+            "image",
+            f"the engine image's Python ({sys.executable}) has no pip, and no ensurepip that carries one: "
+            "add pip to the engine image.",
+        )
+    return location

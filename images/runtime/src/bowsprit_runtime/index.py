@@ -43,10 +43,10 @@ _SIGNS = (
         in_links=True,
     ),
     _Sign(
-        re.compile(r"none of the wheel's tags[^\n]*?compatible", re.IGNORECASE),
+        re.compile(r"none of the wheel's tags (?:\(|match: )([^):\n]+)"),
         reasons.WHEEL_INCOMPATIBLE,
         "plugin",
-        "{what} from {where} cannot be installed by the engine image's Python: {0}.",
+        "{what} from {where} is for {0}, which the engine image's Python cannot install.",
         in_links=True,
     ),
     _Sign(

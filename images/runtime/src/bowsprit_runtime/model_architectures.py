@@ -3,7 +3,7 @@
 An entry point in the group `vllm.model_architectures` holds a ModelPlugin. `register` is an entry point of
 the runtime's own in `vllm.general_plugins`, which vLLM runs in each of its processes; it loads that group as
 vLLM loads its own (VLLM_PLUGINS, logging of what cannot be imported) and registers what it finds. Importing
-this module also offers `vllm.plugins.model_plugin`, because vLLM imports all plugins before it runs the first.
+this module also offers `vllm.plugins.model_plugin`: vLLM imports all plugins before it runs the first.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ HARMLESS = frozenset({"benchmarks", "docs", "examples", "test", "tests"})
 def of_the_engine(plugin: Plugin, engine: Sequence[str], engine_versions: dict[str, str]) -> list[Fault]:
     """Distributions and modules of one plugin that hide the engine's. `engine` is its path."""
     here = installed([str(plugin.target)])
-    hidden = {name: one.version for name, one in here.items() if name in engine_versions}
+    hidden = {name: one.version for name, one in sorted(here.items()) if name in engine_versions}
     faults = []
     if hidden:
         theirs = ", ".join(f"{name} {engine_versions[name]}" for name in hidden)
