@@ -97,11 +97,13 @@ ObjectName = Annotated[
         "must be the name of a Kubernetes object: lower-case letters, digits, '-' and '.'",
     ),
 ]
+IMAGE = "[A-Za-z0-9][A-Za-z0-9._:-]*(/[A-Za-z0-9._-]+)*(:[A-Za-z0-9_][A-Za-z0-9._-]*)?(@sha256:[0-9a-f]{64})?"
+"""RE2 of an image reference: registry with its port, folders, tag, digest."""
 ImageReference = Annotated[
     str,
     Field(min_length=1, max_length=1024),
     matches(
-        "^[A-Za-z0-9][A-Za-z0-9._:-]*(/[A-Za-z0-9._-]+)*(:[A-Za-z0-9_][A-Za-z0-9._-]*)?(@sha256:[0-9a-f]{64})?$",
+        f"^{IMAGE}$",
         "must be an image such as registry.example.com/team/image:tag or …/image@sha256:<64 hex digits>, "
         "with no scheme before it",
     ),

@@ -12,6 +12,8 @@ RUNTIME_IMAGE = "ghcr.io/bowsprit/runtime:v0.1.0"
 SHARED_MEMORY = "10Gi"
 PLUGIN_PATH = "/plugins"
 
+PREFLIGHT = "Required"
+
 ACCELERATOR_RESOURCE = "nvidia.com/gpu"
 
 CONCURRENCY = 1
@@ -34,6 +36,7 @@ BY_FIELD: dict[str, str | int | float] = {
     "engine.image": ENGINE_IMAGE,
     "engine.sharedMemory": SHARED_MEMORY,
     "plugins[].path": PLUGIN_PATH,
+    "preflight": PREFLIGHT,
     "priority": PRIORITY,
     "replicas": REPLICAS,
     "rollout.mode": ROLLOUT_MODE,

@@ -72,14 +72,27 @@ TOLERATION_SCHEMA: dict[str, Any] = {
 class AcceleratorResource(StrEnum):
     NVIDIA = "nvidia.com/gpu"
     AMD = "amd.com/gpu"
+    CPU = "cpu"
 
 
 class Accelerator(ApiModel):
     """Which GPUs may serve the model."""
 
+    model_config = class_rules(
+        rule(
+            "!has(self.products) || !has(self.resource) || self.resource != 'cpu'",
+            "products are GPU types: leave them out for the resource cpu, and choose nodes by nodeSelector",
+            ".products",
+        ),
+    )
+
     resource: Annotated[
         AcceleratorResource | None,
-        Field(default=None, description="Extended resource that the device plugin offers."),
+        Field(
+            default=None,
+            description="Extended resource that the device plugin offers; cpu runs vLLM without a GPU, on nodes that have "
+            "none.",
+        ),
         example("nvidia.com/gpu"),
     ]
     products: Annotated[

@@ -8,6 +8,7 @@ from pydantic import Field, WithJsonSchema
 
 from bowsprit.api.base import (
     ATOMIC,
+    IMAGE,
     OPEN_OBJECT,
     SET,
     ApiModel,
@@ -16,6 +17,7 @@ from bowsprit.api.base import (
     class_rules,
     example,
     matches,
+    quoted,
     rule,
     rules,
 )
@@ -23,14 +25,10 @@ from bowsprit.api.base import (
 _STREAMED = "'^(s3|gs|az)://[A-Za-z0-9][A-Za-z0-9._-]{1,253}(/[A-Za-z0-9._=+@-]+)*/?$'"
 
 URI_RULES = rules(
-    rule("self.matches('^[a-z0-9]+://')", "must begin with hf://, pvc://, s3://, gs:// or az://"),
-    rule(
-        "!self.startsWith('oci://')",
-        "oci:// is not supported: copy the weights onto a PersistentVolumeClaim and write pvc://claim/path",
-    ),
+    rule("self.matches('^[a-z0-9]+://')", "must begin with hf://, pvc://, oci://, s3://, gs:// or az://"),
     rule(
         "!self.matches('^[a-z0-9]+://') || self.matches('^(hf|pvc|s3|gs|az|oci)://')",
-        "unknown scheme: write hf://org/name, pvc://claim/path, s3://bucket/path, gs://bucket/path or "
+        "unknown scheme: write hf://org/name, pvc://claim/path, oci://image, s3://bucket/path, gs://bucket/path or "
         "az://container/path",
     ),
     rule(
@@ -44,6 +42,10 @@ URI_RULES = rules(
         "self.matches('^pvc://[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?(/[A-Za-z0-9._=+@-]+)+/?$')",
         "pvc:// needs the name of a PersistentVolumeClaim (lower-case letters, digits, '-') and a path in it, as "
         "in pvc://models/llama-3.1-70b",
+    ),
+    rule(
+        f"!self.startsWith('oci://') || self.matches({quoted(f'^oci://{IMAGE}$')})",
+        "oci:// needs an image, as in oci://registry.example.com/models/llama:8b; its folder /models holds the model",
     ),
     rule(r"!self.matches('/[.][.]?(/|$)')", "the path must not contain . or .. as a folder"),
     rule(
@@ -105,8 +107,8 @@ class Model(ApiModel):
         Field(
             min_length=6,
             max_length=1024,
-            description="Where the weights are: hf://org/name, pvc://claim/path, or s3://, gs://, az:// through "
-            "vLLM's own streamer.",
+            description="Where the weights are: hf://org/name, pvc://claim/path, oci://image (its folder /models, copied "
+            "into each pod), or s3://, gs://, az:// through vLLM's own streamer.",
         ),
         URI_RULES,
         example("hf://meta-llama/Llama-3.1-70B-Instruct"),
@@ -145,7 +147,11 @@ class Model(ApiModel):
     ]
     config: Annotated[
         ModelConfigSource | None,
-        Field(default=None, description="The model's config.json, for planning without a download."),
+        Field(
+            default=None,
+            description="The model's config.json, for planning where preflight has not read it: with preflight: Skip, and "
+            "with `bowsprit plan -f`.",
+        ),
     ]
 
 

@@ -100,6 +100,7 @@ NAME_RULES = (
 
 
 class Preflight(StrEnum):
+    REQUIRED = "Required"
     SKIP = "Skip"
 
 
@@ -112,6 +113,14 @@ class ModelDeploymentSpec(ApiModel):
             f"self.engine.args.all(argument, !argument.matches({quoted(pattern(STREAMER.flags))}))",
             f"{STREAMER.flags[0]}: Bowsprit sets this flag (in any spelling): {STREAMER.cure}",
             ".engine.args",
+        ),
+        rule(
+            "!has(self.accelerator) || !has(self.accelerator.resource) || self.accelerator.resource != 'cpu' || "
+            "!has(self.parallelism) || ((!has(self.parallelism.tensor) || self.parallelism.tensor == 1) && "
+            "(!has(self.parallelism.gpusPerPod) || self.parallelism.gpusPerPod == 1))",
+            "on CPUs each pod is one pipeline stage: leave tensor and gpusPerPod out, and give each pod its cores in "
+            "spec.engine.resources",
+            ".parallelism",
         ),
     )
 
@@ -128,8 +137,8 @@ class ModelDeploymentSpec(ApiModel):
         Preflight | None,
         Field(
             default=None,
-            description="Skip: your own word that the plugins work in the engine image. The proof in a Job of its own is "
-            "not there yet, so absent reads as Skip.",
+            description="Required: a Job without a GPU first installs the plugins in the engine image, builds the model "
+            "class and checks the arguments. Skip: your own word that they work; model.config is needed then.",
         ),
         example("Skip"),
     ]

@@ -71,6 +71,9 @@ ACCEPTED: dict[str, Manifest] = {
     "a bucket": model("s3://models"),
     "a bucket with a path": model("gs://models/llama/3.1"),
     "an Azure container": model("az://models/llama"),
+    "an image": model(f"oci://registry.example.com:5000/models/llama:8b@sha256:{DIGEST}"),
+    "CPUs": manifest(accelerator={"resource": "cpu"}, parallelism={"tensor": 1, "pipeline": 2}),
+    "preflight, as when nothing is said": manifest(preflight="Required"),
     "an override": manifest(architecture={"override": "MyOptForCausalLM"}),
     "an override that hfOverrides repeats": manifest(
         architecture={"override": "MyOpt", "hfOverrides": {"architectures": ["MyOpt"]}}
@@ -188,7 +191,17 @@ REFUSED: dict[str, Refused] = {
     "the name vllm": Refused(manifest("vllm"), "metadata.name", "must not be vllm"),
     # spec.model
     "a URI without scheme": Refused(model("meta-llama/Llama"), "spec.model.uri", "must begin with hf://"),
-    "oci://": Refused(model("oci://registry/model"), "spec.model.uri", "oci:// is not supported"),
+    "tensor parallelism on CPUs": Refused(
+        manifest(accelerator={"resource": "cpu"}, parallelism={"tensor": 2}),
+        "spec.parallelism",
+        "each pod is one pipeline stage",
+    ),
+    "GPU types of CPUs": Refused(
+        manifest(accelerator={"resource": "cpu", "products": ["NVIDIA-L4"]}),
+        "spec.accelerator.products",
+        "products are GPU types",
+    ),
+    "oci:// that is no image": Refused(model("oci://:80/model"), "spec.model.uri", "oci:// needs an image"),
     "an unknown scheme": Refused(model("https://example.com/x"), "spec.model.uri", "unknown scheme"),
     "hf:// without organisation": Refused(model("hf://gpt2"), "spec.model.uri", "an organisation and a name"),
     "hf:// with a revision in it": Refused(model("hf://a/b@main"), "spec.model.uri", "spec.model.revision"),
@@ -526,8 +539,8 @@ MALFORMED: dict[str, Refused] = {
         "spec.accelerator.resource",
         "must be one of nvidia.com/gpu",
     ),
-    "preflight that is not there yet": Refused(
-        manifest(preflight="Required"), "spec.preflight", "must be one of Skip"
+    "a preflight of neither kind": Refused(
+        manifest(preflight="Maybe"), "spec.preflight", "must be one of Required, Skip"
     ),
     "an empty URI": Refused(model(""), "spec.model.uri", "at least 6 characters"),
     "a very long argument": Refused(

@@ -18,7 +18,7 @@ from bowsprit.render.workload import workload
 from tests.unit.render.examples import FACTS, FIVE_PODS, ONE_POD, OWNER
 
 NOT_RENDERED = {
-    "preflight": "its only value says that nothing is run before the pods",
+    "preflight": "whether the pods are proven first; they are the same",
     "model.config.configMapRef.name": "the facts are read from there, and count as facts",
 }
 
