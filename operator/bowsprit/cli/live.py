@@ -15,7 +15,7 @@ from kubernetes.aio.config import ConfigException
 from bowsprit.cli.inventory import Inventory
 from bowsprit.cli.problems import BadInput, Place, Problem
 from bowsprit.cluster.client import KubeClient, connect
-from bowsprit.cluster.errors import ClusterError, NotFound
+from bowsprit.cluster.errors import ClusterError, NotServed
 from bowsprit.cluster.resources import MODEL_DEPLOYMENTS, NODES, PODS, Resource
 from bowsprit.inventory.nodes import node_facts
 from bowsprit.inventory.pods import pod_facts
@@ -55,7 +55,7 @@ async def cluster_of(client: KubeClient, products: ProductTable) -> LiveCluster:
     pods = [pod_facts(pod) for pod in await _list(client, PODS)]
     try:
         deployments = await _list(client, MODEL_DEPLOYMENTS)
-    except NotFound:
+    except NotServed:
         deployments = []
     inventory = Inventory(tuple(nodes), tuple(pods), products)
     return LiveCluster(inventory, {_key_of(each): each for each in deployments})

@@ -25,10 +25,10 @@ class Conflict(ClusterError):
 
 
 class NotFound(ClusterError):
-    """The object, or its whole kind, is not there (404)."""
+    """The object is not there (404)."""
 
 
-class NotServed(NotFound):
+class NotServed(ClusterError):
     """The kind is not there: its definition is not installed, or the API server is still starting.
 
     Says nothing about any object, so nothing may be deleted because of it.

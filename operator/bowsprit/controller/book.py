@@ -20,6 +20,7 @@ from bowsprit.controller.complaints import Complaint
 from bowsprit.controller.complaints import project as project_complaint
 from bowsprit.controller.frame import Declared, declared_of
 from bowsprit.controller.queue import WorkQueue
+from bowsprit.controller.reservations import Reservations
 from bowsprit.inventory.ledger import GpuLedger
 from bowsprit.inventory.nodes import NodeView, node_facts
 from bowsprit.inventory.pods import PodView, pod_facts
@@ -40,6 +41,7 @@ class Book:
         self.models: Cache[Declared] = Cache(self._declared, self._model_changed)
         self.nodes: Cache[NodeView] = Cache(node_facts, self._node_changed)
         self.pods: Cache[PodView] = Cache(_relevant_pod, self._pod_changed)
+        self.reservations = Reservations(self.pods)
         self.children: dict[Resource, Cache[Child]] = {
             resource: Cache(partial(project, resource), self._child_changed) for resource in CHILDREN
         }
@@ -138,7 +140,11 @@ class Book:
         if after is not None and (model := _model_of(after)) != FLEET:
             self._pods_of[model][key] = after
             self.pod_seen(after)
-        self._add_all(_model_of(pod) for pod in (before, after) if pod is not None)
+        self._add_all(_model_of(pod) for pod in (before, after) if pod is not None and self._matters(pod))
+
+    def _matters(self, pod: PodView) -> bool:
+        """Most pods of a cluster have no GPUs and stand where there are none."""
+        return bool(pod.gpus) or MODEL_LABEL in pod.labels or self.ledger.has_gpus(pod.node)
 
     def _child_changed(self, key: ObjectKey, before: Child | None, after: Child | None) -> None:
         for child in (before, after):
@@ -183,9 +189,13 @@ def config_map_of(declared: Declared | None) -> ObjectKey | None:
 
 
 def _relevant_pod(obj: Mapping[str, Any]) -> PodView | None:
-    """Pods that hold GPUs or are ours; the others are not kept at all."""
+    """Of pods that neither hold GPUs nor are ours only what they take of their node; nothing without one."""
     pod = pod_facts(obj)
-    return pod if pod.gpus or MODEL_LABEL in pod.labels else None
+    if pod.gpus or MODEL_LABEL in pod.labels:
+        return pod
+    return (
+        PodView(pod.namespace, pod.name, node=pod.node, bound=True, needs=pod.needs) if pod.is_there else None
+    )
 
 
 def _model_of(pod: PodView) -> ModelKey:

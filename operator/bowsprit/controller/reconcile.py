@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import structlog
 
@@ -23,7 +24,7 @@ from bowsprit.controller.groups import placed
 from bowsprit.controller.metrics import Metrics
 from bowsprit.controller.placement import Failures
 from bowsprit.controller.settings import Settings
-from bowsprit.controller.steps import Pin, Steps, steps_of
+from bowsprit.controller.steps import Steps, steps_of
 from bowsprit.controller.units import units_of
 from bowsprit.controller.writer import NotLeading, Writer
 from bowsprit.inventory.pods import PodView
@@ -79,8 +80,6 @@ class Reconciler:
         self._slots = asyncio.Semaphore(settings.writers)
         self._models: dict[ModelKey, _Model] = {}
         self._writing: set[asyncio.Task[None]] = set()
-        self._pins: dict[str, Pin] = {}
-        """uid of a pod -> the pin that some writer is about to make, for a model that may be gone by now."""
         self.last_pass = asyncio.get_running_loop().time()
 
     async def run(self) -> None:
@@ -120,13 +119,9 @@ class Reconciler:
         self._wake(now)
 
     def _free(self, fleet: Fleet) -> dict[str, int]:
-        """GPUs by node that may be pinned now: what the pins of writers under way take is off."""
-        free = {node.name: node.free for node in fleet.nodes}
-        for pin in self._pins.values():
-            pod = self._book.pods.get(ObjectKey(pin.pod.namespace, pin.pod.name))
-            if pod is not None and pod.uid == pin.pod.uid and not placed(pod) and pin.node in free:
-                free[pin.node] -= pin.gpus
-        return free
+        """GPUs by node that may be pinned now."""
+        reserved = self._book.reservations.gpus()
+        return {node.name: node.free - reserved[node.name] for node in fleet.nodes}
 
     def _due_again(self) -> set[ModelKey]:
         """Models to look at though nothing of theirs has changed: a clock ran out, or they wait for GPUs that
@@ -168,8 +163,7 @@ class Reconciler:
         try:
             if declared is None or declared.terminating:
                 self._forget(key)
-                await self._writer.sweep(key, self._book.children_of(key))
-                self._queue.succeeded(key)
+                self._settle(key, await self._writer.sweep(key, self._book.children_of(key)))
                 return None
             return declared, await self._facts.read(declared)
         except (ClusterError, NotLeading) as error:
@@ -258,9 +252,9 @@ class Reconciler:
             return
         model.frame = self._with_latest_status(model.frame)
         lost = {node for node in model.frame.nodes if self._is_lost(node)}
-        steps = steps_of(model.frame, plan, work.free, lost)
+        steps = steps_of(model.frame, plan, work.free, lost, self._book.reservations.unanswered)
         model.held_back = steps.held_back
-        self._pins |= {pin.pod.uid: pin for pin in steps.pins}
+        self._book.reservations.decide(steps.pins)
         model.writer = asyncio.create_task(self._write(key, model, steps))
         self._writing.add(model.writer)
         model.writer.add_done_callback(self._writing.discard)
@@ -280,10 +274,14 @@ class Reconciler:
         return replace(frame, declared=replace(frame.declared, status=known.status))
 
     async def _write(self, key: ModelKey, model: _Model, steps: Steps) -> None:
-        status = compute(self._observed(model), model.frame.declared.status, self._writer.now())
+        status = self._status(model)
         try:
             async with self._slots:
                 errors = await self._writer.write(model.frame, status, steps)
+                if errors != model.errors:
+                    model.errors = errors
+                    model.frame = self._with_latest_status(model.frame)
+                    await self._writer.tell(model.frame, self._status(model))
         except (ClusterError, NotLeading) as error:
             self._metrics.reconcile_errors.labels(type(error).__name__).inc()
             pause = self._queue.retry(key)
@@ -292,24 +290,25 @@ class Reconciler:
             log.exception("model.failed", model=str(key))
             self._queue.retry(key)
         else:
-            self._settle(key, model, errors)
+            self._settle(key, errors)
         finally:
-            for pin in steps.pins:
-                self._pins.pop(pin.pod.uid, None)
+            self._book.reservations.give_up(steps.pins)
             model.writer = None
             if model.again:
                 model.again = False
                 self._queue.add(key)
 
-    def _settle(self, key: ModelKey, model: _Model, errors: tuple[ApplyError, ...]) -> None:
-        if errors:
-            self._metrics.reconcile_errors.labels("Refused").inc()
-            self._queue.retry(key)
-        else:
+    def _settle(self, key: ModelKey, errors: tuple[ApplyError, ...]) -> None:
+        if not errors:
             self._queue.succeeded(key)
-        if errors != model.errors:
-            model.errors = errors
-            self._queue.add(key)
+            return
+        self._metrics.reconcile_errors.labels("Refused").inc()
+        pause = self._queue.retry(key)
+        told = [f"{error.target}: {error.message}" for error in errors]
+        log.info("model.refused", model=str(key), errors=told, pause_s=round(pause, 1))
+
+    def _status(self, model: _Model) -> dict[str, Any]:
+        return compute(self._observed(model), model.frame.declared.status, self._writer.now())
 
     def _observed(self, model: _Model) -> Observed:
         frame = model.frame

@@ -7,9 +7,9 @@ between any two leaves nothing that the next pass does not find and finish.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Container, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from bowsprit.controller.children import WORKLOADS
 from bowsprit.controller.frame import Frame
@@ -21,7 +21,8 @@ from bowsprit.render.services import services
 from bowsprit.render.wishes import revision_history_limit
 from bowsprit.render.workload import workload
 
-DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+FIRST_TO_GO = "-1000"
+"""Deletion cost of a pod that scaling down is to take first; pods have 0 unless somebody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,31 @@ class Deletion:
     forced: bool = False
     """Without waiting for a kubelet that is gone."""
 
+    @property
+    def target(self) -> str:
+        """As users know it."""
+        return f"{self.kind}/{self.name}"
+
+
+class Ranking(NamedTuple):
+    pod: PodView
+    cost: str | None
+    """The deletion cost to write; None takes it away."""
+
+
+class PinId(NamedTuple):
+    uid: str
+    node: str
+
 
 @dataclass(frozen=True, slots=True)
 class Pin:
     pod: PodView
     node: str
+
+    @property
+    def id(self) -> PinId:
+        return PinId(self.pod.uid, self.node)
 
     @property
     def gpus(self) -> int:
@@ -46,8 +67,8 @@ class Pin:
 @dataclass(frozen=True, slots=True)
 class Steps:
     manifests: tuple[dict[str, Any], ...] = ()
-    demotions: tuple[PodView, ...] = ()
-    """Pods of a Deployment that scaling down is to take first."""
+    rankings: tuple[Ranking, ...] = ()
+    """Pods of a Deployment that scaling down is to take first, and those that it is not to any more."""
     evictions: tuple[Deletion, ...] = ()
     """Pods that must go; before a workload is scaled down, or a sound one would go in their place."""
     deletions: tuple[Deletion, ...] = ()
@@ -57,12 +78,17 @@ class Steps:
 
 
 def steps_of(
-    frame: Frame, plan: ModelPlan | None, free: MutableMapping[str, int], gone: Iterable[str]
+    frame: Frame,
+    plan: ModelPlan | None,
+    free: MutableMapping[str, int],
+    gone: Iterable[str],
+    unanswered: Container[PinId] = (),
 ) -> Steps:
     """The writes for one model.
 
     `free`: GPUs that are free now, by node; pins take theirs out of it, so that models of one pass share it.
-    `gone`: nodes that no longer exist or no longer answer.
+    `gone`: nodes that no longer exist or no longer answer. `unanswered`: earlier pins that may have come
+    true; what they take is off `free` already.
     """
     lost_nodes = frozenset(gone)
     evictions = tuple(_evictions(frame, lost_nodes))
@@ -76,10 +102,10 @@ def steps_of(
         if (manifest["kind"], manifest["metadata"]["name"]) not in taken
     )
     applied = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests}
-    pins, held_back = _pins(frame, plan, free)
+    pins, held_back = _pins(frame, plan, free, unanswered)
     return Steps(
         manifests=manifests,
-        demotions=tuple(_demotions(frame, plan)),
+        rankings=tuple(_rankings(frame, plan)),
         evictions=evictions,
         deletions=tuple(_prune(frame, applied)),
         pins=pins,
@@ -118,12 +144,18 @@ def _manifests(frame: Frame, wanted: Mapping[tuple[str, Layout], int]) -> Iterat
             yield workload(owner, revisions[revision], layout, replicas)
 
 
-def _demotions(frame: Frame, plan: ModelPlan) -> Iterator[PodView]:
+def _rankings(frame: Frame, plan: ModelPlan) -> Iterator[Ranking]:
+    """Where pods say otherwise than the plan. A cost that is not ours stays on pods that stay."""
     retired = Counter(_identity(replica) for replica in plan.retire)
     for group, replica in (*frame.replicas.standing, *frame.replicas.outgoing):
-        if group.workload.kind == "Deployment" and retired[_identity(replica)] > 0:
+        if group.workload.kind != "Deployment":
+            continue
+        goes = retired[_identity(replica)] > 0
+        if goes:
             retired[_identity(replica)] -= 1
-            yield from group.pods
+        for pod in group.pods:
+            if goes != (pod.deletion_cost == FIRST_TO_GO):
+                yield Ranking(pod, FIRST_TO_GO if goes else None)
 
 
 def _evictions(frame: Frame, lost_nodes: frozenset[str]) -> Iterator[Deletion]:
@@ -162,7 +194,9 @@ def _old_revisions(frame: Frame) -> Iterator[Deletion]:
         yield Deletion(child.kind, child.name, child.uid)
 
 
-def _pins(frame: Frame, plan: ModelPlan, free: MutableMapping[str, int]) -> tuple[tuple[Pin, ...], bool]:
+def _pins(
+    frame: Frame, plan: ModelPlan, free: MutableMapping[str, int], unanswered: Container[PinId]
+) -> tuple[tuple[Pin, ...], bool]:
     """Pods that can have their node now: whole groups, or the rest of one, and only on GPUs that are free.
 
     The second answer says whether some could not, for want of free GPUs.
@@ -171,7 +205,7 @@ def _pins(frame: Frame, plan: ModelPlan, free: MutableMapping[str, int]) -> tupl
     held_back = False
     for group, replica in _without_node(frame, plan):
         pins = list(_assign(group, replica))
-        needs = Counter(pin.node for pin in pins)
+        needs = Counter(pin.node for pin in pins if pin.id not in unanswered)
         if all(free.get(node, 0) >= pods * replica.layout.gpus_per_pod for node, pods in needs.items()):
             for node, pods in needs.items():
                 free[node] -= pods * replica.layout.gpus_per_pod

@@ -7,13 +7,13 @@ Errors are sorted here: what the API server refuses becomes a condition, everyth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import structlog
 
 from bowsprit.cluster.client import KubeClient
-from bowsprit.cluster.errors import ClusterError, Conflict, NotFound, NotServed, Refused
+from bowsprit.cluster.errors import ClusterError, Conflict, NotFound, Refused
 from bowsprit.cluster.resources import (
     CHILDREN,
     EVENTS,
@@ -26,7 +26,8 @@ from bowsprit.cluster.resources import (
 from bowsprit.controller.book import Book
 from bowsprit.controller.children import Child, is_current, stamped
 from bowsprit.controller.frame import Frame
-from bowsprit.controller.steps import DELETION_COST, Deletion, Pin, Steps
+from bowsprit.controller.steps import Deletion, Pin, Ranking, Steps
+from bowsprit.inventory.pods import DELETION_COST
 from bowsprit.plan.key import ModelKey
 from bowsprit.render.pinning import pin_patch
 from bowsprit.status.events import EventNote, events_between
@@ -67,67 +68,73 @@ class Writer:
     async def write(self, frame: Frame, status: Mapping[str, Any], steps: Steps) -> tuple[ApplyError, ...]:
         """Carries out all steps; returns what the API server refused. ClusterError: try again."""
         notes = events_between(frame.declared.status, status)
-        await self._status(frame, status, bool(notes))
+        patch = merge_patch(frame.declared.status, status)
+        if notes or _PROMISES & patch.keys() or not self._put_off(frame.key, patch):
+            await self._status(frame, patch)
         try:
-            return await self._carry_out(frame, steps)
+            attempts = [await attempt for attempt in self._attempts(frame, steps)]
+            return tuple(refusal for refusal in attempts if refusal is not None)
         finally:
             # Last: nobody waits for them.
-            for note in notes:
-                await self._event(frame, note)
+            await self._events(frame, notes)
 
-    async def _carry_out(self, frame: Frame, steps: Steps) -> tuple[ApplyError, ...]:
-        refused = []
+    async def tell(self, frame: Frame, status: Mapping[str, Any]) -> None:
+        """Writes the status at once, and its turning points."""
+        await self._status(frame, merge_patch(frame.declared.status, status))
+        await self._events(frame, events_between(frame.declared.status, status))
+
+    def _attempts(self, frame: Frame, steps: Steps) -> Iterator[Awaitable[ApplyError | None]]:
+        """The writes, each to be awaited before the next is asked for."""
         # Before the workload is scaled down: its ReplicaSet must know by then which pods to take.
-        for pod in steps.demotions:
-            await self._tolerate_absence(self._demote(frame.key, pod.name))
+        for ranking in steps.rankings:
+            yield _attempt(f"Pod/{ranking.pod.name}", self._rank(ranking))
         for eviction in steps.evictions:
-            await self._tolerate_absence(self._delete(frame.key, eviction))
+            yield _attempt(eviction.target, self._delete(frame.key, eviction))
         for manifest in steps.manifests:
-            try:
-                await self._apply(frame, stamped(manifest))
-            except Refused as error:
-                target = f"{manifest['kind']}/{manifest['metadata']['name']}"
-                refused.append(ApplyError(target, error.message, invalid=error.status in _INVALID))
+            yield self._apply(frame, stamped(manifest))
         for deletion in steps.deletions:
-            await self._tolerate_absence(self._delete(frame.key, deletion))
+            yield _attempt(deletion.target, self._delete(frame.key, deletion))
         for pin in steps.pins:
-            await self._tolerate_absence(self._pin(pin))
-        return tuple(refused)
+            yield _attempt(f"Pod/{pin.pod.name}", self._pin(pin))
 
-    async def sweep(self, key: ModelKey, children: Iterable[Child]) -> None:
+    async def sweep(self, key: ModelKey, children: Iterable[Child]) -> tuple[ApplyError, ...]:
         """Deletes what a deleted model has left: its GPUs are wanted at once, and the garbage collector takes
-        its time.
+        its time. Returns what the API server refused.
 
         The API server is asked again, so a cache that lags behind deletes nothing. With `--cascade=orphan`
         the children have lost their owner before; orphans stay.
         """
         owner = await self._living_owner(key)
         self._told.pop(key, None)
-        for child in children:
-            if child.owner not in ("", owner) and not child.terminating:
-                await self._tolerate_absence(self._delete(key, Deletion(child.kind, child.name, child.uid)))
+        left = [
+            Deletion(child.kind, child.name, child.uid)
+            for child in children
+            if child.owner not in ("", owner) and not child.terminating
+        ]
+        attempts = [await _attempt(deletion.target, self._delete(key, deletion)) for deletion in left]
+        return tuple(refusal for refusal in attempts if refusal is not None)
 
     async def _living_owner(self, key: ModelKey) -> str | None:
         try:
             model = await self._client.get(MODEL_DEPLOYMENTS, key.namespace, key.name)
-        except NotServed:
-            raise
         except NotFound:
             return None
         gone = "deletionTimestamp" in model["metadata"]
         return None if gone else str(model["metadata"]["uid"])
 
-    async def _status(self, frame: Frame, status: Mapping[str, Any], is_turning_point: bool) -> None:
-        """Promises and turning points are written at once. The rest (so many pods are there, so many are
-        bound) may be old news in a moment: it is put off while the last write is fresh."""
-        patch = merge_patch(frame.declared.status, status)
+    def _put_off(self, key: ModelKey, patch: Mapping[str, Any]) -> bool:
+        """What is neither a promise nor a turning point (so many pods are there, so many are bound) may be
+        old news in a moment: it waits while the last write is fresh."""
+        pause = self._told.get(key, -STATUS_PAUSE_S) + STATUS_PAUSE_S - asyncio.get_running_loop().time()
+        if not patch or pause <= 0:
+            return False
+        self._book.queue.add_after(key, pause)
+        return True
+
+    async def _status(self, frame: Frame, patch: Mapping[str, Any]) -> None:
         if not patch:
             return
         key, now = frame.key, asyncio.get_running_loop().time()
-        pause = self._told.get(key, -STATUS_PAUSE_S) + STATUS_PAUSE_S - now
-        if pause > 0 and not is_turning_point and not _PROMISES & patch.keys():
-            self._book.queue.add_after(key, pause)
-            return
         self._check()
         answer = await self._client.merge_patch(
             MODEL_DEPLOYMENTS,
@@ -139,28 +146,33 @@ class Writer:
         self._told[key] = now
         self._book.status_written(answer)
 
-    async def _apply(self, frame: Frame, manifest: Mapping[str, Any]) -> None:
+    async def _apply(self, frame: Frame, manifest: Mapping[str, Any]) -> ApplyError | None:
         resource = resource_of(manifest)
         if resource is LEADER_WORKER_SETS and not self._book.lws_installed:
-            return
+            return None
         name = manifest["metadata"]["name"]
         child = next(
             (child for child in frame.children if (child.kind, child.name) == (resource.kind, name)), None
         )
         if is_current(child, manifest, self._written.get(child.uid) if child else None):
-            return
+            return None
         self._check()
-        answer = await self._client.apply(resource, manifest)
+        try:
+            answer = await self._client.apply(resource, manifest)
+        except Refused as error:
+            return ApplyError(f"{resource.kind}/{name}", error.message, invalid=error.status in _INVALID)
         cache = self._book.children[resource]
         cache.upsert(answer)
         written = self._book.child(resource, frame.key.namespace, name)
         if written is not None:
             self._written[written.uid] = written.content
+        return None
 
-    async def _demote(self, key: ModelKey, pod: str) -> None:
+    async def _rank(self, ranking: Ranking) -> None:
         self._check()
-        patch = {"metadata": {"annotations": {DELETION_COST: "-1000"}}}
-        self._book.pods.upsert(await self._client.merge_patch(PODS, key.namespace, pod, patch))
+        pod = ranking.pod
+        patch = {"metadata": {"annotations": {DELETION_COST: ranking.cost}}}
+        self._book.pods.upsert(await self._client.merge_patch(PODS, pod.namespace, pod.name, patch))
 
     async def _delete(self, key: ModelKey, deletion: Deletion) -> None:
         self._check()
@@ -172,12 +184,34 @@ class Writer:
         self._written.pop(deletion.uid, None)
 
     async def _pin(self, pin: Pin) -> None:
+        """Without an answer its GPUs stay reserved."""
         self._check()
-        pod = await self._client.get(PODS, pin.pod.namespace, pin.pod.name)
-        patch = pin_patch(pod, pin.node)
-        if pod["metadata"]["uid"] == pin.pod.uid and patch:
-            pod = await self._client.json_patch(PODS, pin.pod.namespace, pin.pod.name, patch)
-        self._book.pods.upsert(pod)
+        try:
+            self._book.pods.upsert(await self._pinned(pin))
+        except (NotFound, Refused):
+            self._book.reservations.answered(pin)
+            raise
+        self._book.reservations.answered(pin)
+
+    async def _pinned(self, pin: Pin) -> dict[str, Any]:
+        """The pod as it is afterwards: pinned, or changed by somebody so that there is nothing to pin."""
+        where = PODS, pin.pod.namespace, pin.pod.name
+        pod = await self._client.get(*where)
+        patch = _patch_of(pin, pod)
+        if not patch:
+            return pod
+        self._book.reservations.send(pin)
+        try:
+            return await self._client.json_patch(*where, patch)
+        except Refused:
+            pod = await self._client.get(*where)
+            if _patch_of(pin, pod) == patch:
+                raise
+            return pod
+
+    async def _events(self, frame: Frame, notes: Iterable[EventNote]) -> None:
+        for note in notes:
+            await self._event(frame, note)
 
     async def _event(self, frame: Frame, note: EventNote) -> None:
         """Events are for people: a lost one is not worth a retry."""
@@ -211,16 +245,22 @@ class Writer:
         if not self._leads():
             raise NotLeading
 
-    @staticmethod
-    async def _tolerate_absence(write: Any) -> None:
-        """Somebody else was faster: the next event brings a new pass."""
-        try:
-            await write
-        except (NotFound, Conflict):
-            return
-        except Refused as error:
-            if error.status != 422:
-                raise
+
+async def _attempt(target: str, write: Awaitable[None]) -> ApplyError | None:
+    """What the API server says against a deletion or a write to a pod: that is no fault of the spec's, and is
+    tried again. Where somebody else was faster, the next event brings a new pass."""
+    try:
+        await write
+    except (NotFound, Conflict):
+        return None
+    except Refused as error:
+        return ApplyError(target, error.message)
+    return None
+
+
+def _patch_of(pin: Pin, pod: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Empty when another pod has taken the name, or the pod does not wait for us any more."""
+    return pin_patch(pod, pin.node) if pod["metadata"]["uid"] == pin.pod.uid else []
 
 
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

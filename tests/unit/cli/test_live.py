@@ -9,7 +9,7 @@ import pytest
 
 from bowsprit.cli import live
 from bowsprit.cli.live import LiveCluster, cluster_of
-from bowsprit.cluster.errors import NotFound
+from bowsprit.cluster.errors import NotServed
 from bowsprit.cluster.resources import Resource
 from bowsprit.controller import main as controller
 from bowsprit.controller.settings import Settings
@@ -31,7 +31,7 @@ class Cluster:
 
     async def pages(self, resource: Resource) -> AsyncIterator[dict[str, Any]]:
         if resource.plural not in self._objects:
-            raise NotFound(f"the server has no {resource.plural}", 404)
+            raise NotServed(f"the server has no {resource.plural}", 404)
         for each in self._objects[resource.plural]:
             yield {"items": [each]}
 

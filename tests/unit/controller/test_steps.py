@@ -12,7 +12,7 @@ from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.controller.children import Child
 from bowsprit.controller.frame import Declared, Frame
 from bowsprit.controller.replicas import match
-from bowsprit.controller.steps import Steps, steps_of, workloads_wanted
+from bowsprit.controller.steps import FIRST_TO_GO, PinId, Ranking, Steps, steps_of, workloads_wanted
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import ModelPlan, ReplicaPlan
@@ -234,11 +234,42 @@ def test_what_an_earlier_object_of_the_same_name_has_left_is_deleted() -> None:
     assert "left" in {each.name for each in steps(frame(strays=[stray]), planned(WANTED)).deletions}
 
 
-def test_the_pods_of_a_retired_replica_are_those_that_scaling_down_takes() -> None:
-    standing = [pod("dep-7d9f-a", "n1"), pod("dep-7d9f-b", "n2")]
-    recorded = [promise(0, ONE, "n1"), promise(1, ONE, "n2")]
-    done = steps(frame(standing, *recorded), planned(replica(1, ONE, "n2"), retire=[replica(0, ONE, "n1")]))
-    assert [view.name for view in done.demotions] == ["dep-7d9f-a"]
+COSTS: dict[str, tuple[bool, str, Sequence[str | None]]] = {
+    "a pod that scaling down is to take": (True, "", [FIRST_TO_GO]),
+    "one that knows it already": (True, FIRST_TO_GO, []),
+    "one that somebody wants to keep": (True, "100", [FIRST_TO_GO]),
+    "a pod that stays": (False, "", []),
+    "one that was to go, before the plan changed or the operator was killed": (False, FIRST_TO_GO, [None]),
+    "one that somebody else has given a cost": (False, "100", []),
+}
+
+
+@pytest.mark.parametrize("revision", [NEW, OLD], ids=["the target revision", "an older one"])
+@pytest.mark.parametrize(("goes", "cost", "written"), COSTS.values(), ids=COSTS)
+def test_deletion_costs_follow_the_plan(
+    goes: bool, cost: str, written: Sequence[str | None], revision: str
+) -> None:
+    standing = [pod("dep-7d9f-a", "n1", deletion_cost=cost), pod("dep-7d9f-b", "n2")]
+    recorded = [promise(0, ONE, "n1", revision=revision), promise(1, ONE, "n2", revision=revision)]
+    seen = frame(standing, *recorded, children=[workload("dep", ONE, revision)])
+    one, other = replica(0, ONE, "n1"), replica(1, ONE, "n2")
+    plan = planned(other, retire=[one]) if goes else planned(one, other)
+    assert steps(seen, plan).rankings == tuple(Ranking(standing[0], each) for each in written)
+
+
+def test_groups_of_a_leader_worker_set_have_no_cost() -> None:
+    recorded = promise(0, THREE, "n1", "n2", "n3")
+    assert steps(frame(ranks("n1", "n2", "n3"), recorded), planned(retire=[WANTED])).rankings == ()
+
+
+def test_a_pin_that_may_have_come_true_needs_no_gpu_more() -> None:
+    """Its GPUs are off what is free: the group would wait for itself."""
+    waiting = ranks("", "", "")
+    recorded = promise(0, THREE, "n1", "n2", "n3")
+    free = {"n1": 0, "n2": 1, "n3": 1}
+    done = steps_of(frame(waiting, recorded), planned(WANTED), free, (), {PinId(waiting[0].uid, "n1")})
+    assert pins(done) == {"lws-0": "n1", "lws-0-1": "n2", "lws-0-2": "n3"}
+    assert free == {"n1": 0, "n2": 0, "n3": 0}
 
 
 def test_of_two_old_revisions_on_the_same_nodes_the_one_that_is_retired_goes() -> None:

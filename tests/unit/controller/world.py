@@ -10,7 +10,7 @@ from typing import Any
 
 from bowsprit.cluster.cache import key_of
 from bowsprit.cluster.client import FIELD_MANAGER, KubeClient
-from bowsprit.cluster.errors import NotFound
+from bowsprit.cluster.errors import Conflict, NotFound, Refused
 from bowsprit.cluster.resources import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -28,6 +28,7 @@ from bowsprit.controller.settings import Settings
 from bowsprit.controller.writer import Writer
 from bowsprit.inventory.products import ProductTable
 from bowsprit.plan.key import ModelKey
+from tests.unit.json_patch import TestFailed, patched
 
 Json = dict[str, Any]
 
@@ -51,13 +52,15 @@ class Server(KubeClient):
     def __init__(self) -> None:
         self.objects: dict[Resource, dict[tuple[str, str], Json]] = {}
         self.writes: Counter[str] = Counter()
+        self.deleted: list[tuple[Resource, Json]] = []
+        """In order."""
         self._versions = itertools.count(1)
 
     def put(self, resource: Resource, obj: Mapping[str, Any]) -> Json:
         """Stores an object as a client would send it, with what a server adds."""
         stored = self.objects.setdefault(resource, {})
         key, version = key_of(obj), str(next(self._versions))
-        before = stored.get(key, {"metadata": {"uid": f"uid-{resource.plural}-{'-'.join(key)}"}})
+        before = stored.get(key, {"metadata": {"uid": f"uid-{resource.plural}-{'-'.join(key)}-{version}"}})
         meta = {**before["metadata"], **obj["metadata"], "resourceVersion": version}
         stored[key] = {**before, **obj, "metadata": meta}
         return stored[key]
@@ -86,11 +89,32 @@ class Server(KubeClient):
         return self.put(resource, _merged(await self.get(resource, namespace, name), patch))
 
     async def json_patch(self, resource: Resource, namespace: str | None, name: str, operations: Any) -> Json:
-        """Of a pod that is pinned: the affinity goes in, the gate comes off."""
         self.writes["pin"] += 1
-        pod = await self.get(resource, namespace, name)
-        added = next(each["value"] for each in operations if each["op"] == "add")
-        return self.put(resource, {**pod, "spec": {**pod["spec"], "affinity": added, "schedulingGates": []}})
+        try:
+            return self.put(resource, patched(await self.get(resource, namespace, name), operations))
+        except TestFailed:
+            raise Refused("the server rejected our request due to an error in our request", 422) from None
+
+    async def delete(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        *,
+        uid: str,
+        grace_seconds: int | None = None,
+    ) -> None:
+        self.writes[f"delete {resource.plural}"] += 1
+        found = await self.get(resource, namespace, name)
+        if found["metadata"]["uid"] != uid:
+            raise Conflict(f"{resource.plural} {name} has another uid", 409)
+        self.deleted.append((resource, self.take(resource, namespace or "", name)))
+
+    def take(self, resource: Resource, namespace: str, name: str) -> Json:
+        """Takes an object away; what a watch shows of it last is newer than all before."""
+        gone = self.objects[resource].pop((namespace, name))
+        version = {"resourceVersion": str(next(self._versions))}
+        return {**gone, "metadata": {**gone["metadata"], **version}}
 
     async def create(self, resource: Resource, namespace: str | None, manifest: Mapping[str, Any]) -> Json:
         self.writes[f"create {resource.plural}"] += 1
@@ -110,8 +134,8 @@ def _merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Json:
 class World:
     """Nodes, models and pods, the operator's view of them, and its reconciler at work."""
 
-    def __init__(self) -> None:
-        self.server = Server()
+    def __init__(self, server: Server | None = None) -> None:
+        self.server = server or Server()
         self.queue: WorkQueue[ModelKey] = WorkQueue(settle_s=0)
         self.book = Book(self.queue, ProductTable())
         self._metrics = Metrics()
@@ -144,6 +168,9 @@ class World:
         head = {"apiVersion": "bowsprit.dev/v1alpha1", "kind": "ModelDeployment"}
         stored = self.server.put(MODEL_DEPLOYMENTS, {**head, "metadata": created, "spec": spec})
         self.book.models.upsert(stored)
+
+    def remove_model(self, name: str) -> None:
+        self.book.models.remove(self.server.take(MODEL_DEPLOYMENTS, "team", name))
 
     def pod(self, model: str, **status: Any) -> None:
         """The pod of a model's only workload, as the ReplicaSet made it; bound where it was pinned."""

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from bowsprit.render.pinning import pin_patch
+from tests.unit.json_patch import patched
 
 GATE = {"name": "bowsprit.dev/placement"}
 KUEUE = {"name": "kueue.x-k8s.io/admission"}
@@ -22,22 +22,8 @@ def required(*terms: dict[str, Any]) -> dict[str, Any]:
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
 
 
-def patched(before: dict[str, Any]) -> dict[str, Any]:
-    """RFC 6902, as far as the patch uses it: a failed test fails the whole patch."""
-    after = deepcopy(before)
-    for step in pin_patch(before, "gpu-1"):
-        *parents, last = step["path"].strip("/").split("/")
-        target: Any = after
-        for parent in parents:
-            target = target[int(parent)] if isinstance(target, list) else target[parent]
-        where = int(last) if isinstance(target, list) else last
-        if step["op"] == "test":
-            assert target[where] == step["value"]
-        elif step["op"] == "remove":
-            del target[where]
-        else:
-            target[where] = step["value"]
-    return after
+def pinned(before: dict[str, Any]) -> dict[str, Any]:
+    return patched(before, pin_patch(before, "gpu-1"))
 
 
 AFFINITIES: dict[str, tuple[Any, Any]] = {
@@ -80,12 +66,12 @@ AFFINITIES: dict[str, tuple[Any, Any]] = {
 def test_a_pod_is_pinned_beside(case: str) -> None:
     before, after = AFFINITIES[case]
     spec = {} if before is None else {"affinity": before}
-    assert patched(pod(**spec))["spec"] == {"schedulingGates": [], "affinity": after}
+    assert pinned(pod(**spec))["spec"] == {"schedulingGates": [], "affinity": after}
 
 
 @pytest.mark.parametrize("gates", [(GATE, KUEUE), (KUEUE, GATE)], ids=["after ours", "before ours"])
 def test_the_gate_of_another_controller_stays(gates: Any) -> None:
-    assert patched(pod(gates))["spec"]["schedulingGates"] == [KUEUE]
+    assert pinned(pod(gates))["spec"]["schedulingGates"] == [KUEUE]
 
 
 @pytest.mark.parametrize("gates", [(), (KUEUE,)], ids=["no gate", "only a foreign gate"])
