@@ -159,8 +159,9 @@ def _cached(program_set: ProgramSet) -> Path | None:
 
 def _folder(program_set: ProgramSet, go_version: str) -> Path:
     digest = hashlib.sha256()
-    for name in ("go.mod", "go.sum"):
-        digest.update((program_set.directory / name).read_bytes())
+    sources = sorted(program_set.directory.glob("*.go"))
+    for path in (program_set.directory / "go.mod", program_set.directory / "go.sum", *sources):
+        digest.update(path.read_bytes())
     inputs = (
         dict(program_set.programs),
         program_set.manifests,

@@ -28,6 +28,7 @@ from e2e.cluster.api import Api
 from e2e.cluster.build import ensure_programs
 from e2e.cluster.ports import PortBlock
 from e2e.cluster.processes import ProcessGroup, Program
+from e2e.cluster.programs import CONTROL_PLANE, ProgramSet
 from e2e.cluster.site import Site
 from e2e.cluster.waiting import wait_until
 
@@ -41,6 +42,8 @@ class KubectlFailed(Exception):
 
 class ControlPlane:
     """One control plane, from `start` to `stop`; as a context manager, from `with` to the block's end."""
+
+    program_sets: Sequence[ProgramSet] = CONTROL_PLANE
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class ControlPlane:
 
     def start(self) -> Self:
         """Starts everything. If that fails or is interrupted, nothing stays running; logs are kept."""
-        programs = ensure_programs()
+        programs = ensure_programs(self.program_sets)
         self.directory.mkdir(parents=True, exist_ok=True)
         self._site = Site(self.directory.resolve(), programs, PortBlock(), self._address, self._extra_flags)
         self._group = ProcessGroup()

@@ -105,7 +105,7 @@ class Program:
         try:
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            self._signal(signal.SIGKILL)
             self.process.wait()
 
     def _signal(self, number: signal.Signals) -> None:

@@ -95,4 +95,5 @@ PORTS = (
     "lws-webhook",
     "lws-health",
     "bowsprit",
+    "coredns",
 )

@@ -20,7 +20,7 @@ class ProgramSet:
     """Programs that are built from one Go module."""
 
     name: str
-    """The folder that holds go.mod and go.sum."""
+    """What the set is called in the cache."""
     module: str
     """The module that the programs are part of."""
     programs: Mapping[str, str]
@@ -29,10 +29,12 @@ class ProgramSet:
     """What tells the programs their version; `{version}` is the module's, `{minor}` its middle number."""
     manifests: Sequence[str] = field(default=())
     """Files of the module that a start needs; read from the module, never copied into this repository."""
+    folder: str = ""
+    """The folder that holds go.mod and go.sum, where it is not called like the set."""
 
     @property
     def directory(self) -> Path:
-        return HERE / self.name
+        return HERE / (self.folder or self.name)
 
     @property
     def version(self) -> str:
@@ -43,6 +45,13 @@ class ProgramSet:
         return found.group(1)
 
 
+# Without these the server calls itself v0.0.0-master, and clients that compare versions go astray.
+_KUBERNETES_VERSION = (
+    "k8s.io/component-base/version.gitVersion={version}",
+    "k8s.io/component-base/version.gitMajor=1",
+    "k8s.io/component-base/version.gitMinor={minor}",
+)
+
 KUBERNETES = ProgramSet(
     name="kubernetes",
     module="k8s.io/kubernetes",
@@ -50,12 +59,19 @@ KUBERNETES = ProgramSet(
         program: f"k8s.io/kubernetes/cmd/{program}"
         for program in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
     },
-    # Without these the server calls itself v0.0.0-master, and clients that compare versions go astray.
-    version_variables=(
-        "k8s.io/component-base/version.gitVersion={version}",
-        "k8s.io/component-base/version.gitMajor=1",
-        "k8s.io/component-base/version.gitMinor={minor}",
-    ),
+    version_variables=_KUBERNETES_VERSION,
+)
+NODE = ProgramSet(
+    name="kubernetes-node",
+    folder="kubernetes",
+    module="k8s.io/kubernetes",
+    programs={program: f"k8s.io/kubernetes/cmd/{program}" for program in ("kubelet", "kube-proxy")},
+    version_variables=_KUBERNETES_VERSION,
+)
+COREDNS = ProgramSet(
+    name="coredns",
+    module="github.com/coredns/coredns",
+    programs={"coredns": "."},  # a main of our own
 )
 ETCD = ProgramSet(
     name="etcd",

@@ -1,0 +1,95 @@
+"""What images are made from: a folder with a Containerfile."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from e2e.images.buildah import buildah, signature_policy
+
+REPOSITORY = "localhost/bowsprit"
+# chroot: RUN needs no container runtime. A fixed time: the same content is the same image, by digest too.
+BUILD = ("--quiet", "--isolation=chroot", "--pull=never", "--timestamp=0")
+
+
+class Recipe(Protocol):
+    """How one image is made."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tag(self) -> str:
+        """The hash of all that goes in."""
+        ...
+
+    @property
+    def bases(self) -> Mapping[str, Recipe]:
+        """Build argument -> the image whose reference it gets."""
+        ...
+
+    def build(self, reference: str) -> None:
+        """Builds the image into buildah's storage, in which its bases are."""
+        ...
+
+
+def reference(recipe: Recipe) -> str:
+    """The image's name and tag."""
+    return f"{REPOSITORY}/{recipe.name}:{recipe.tag}"
+
+
+@dataclass(frozen=True)
+class Containerfile:
+    """An image from a folder that holds a Containerfile."""
+
+    name: str
+    context: Path
+    containerfile: str = "Containerfile"
+    """Its path in the folder."""
+    bases: Mapping[str, Recipe] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """Further build arguments."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Path in the context -> a file of this machine that is put there."""
+
+    @property
+    def tag(self) -> str:
+        digest = hashlib.sha256(repr((BUILD, self.containerfile, sorted(self.arguments.items()))).encode())
+        for argument, base in sorted(self.bases.items()):
+            digest.update(f"{argument}={reference(base)}".encode())
+        for name, path in self._content():
+            digest.update(f"{name} {os.access(path, os.X_OK)}\n".encode())
+            digest.update(path.read_bytes())
+        return digest.hexdigest()[:12]
+
+    def build(self, reference: str) -> None:
+        arguments = {**self.arguments, **{name: _reference(base) for name, base in self.bases.items()}}
+        with tempfile.TemporaryDirectory(prefix="bowsprit-image-") as folder:
+            context = Path(folder)
+            for name, path in self._content():
+                (context / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, context / name)
+            buildah(
+                "build",
+                *BUILD,
+                signature_policy(),
+                *(f"--build-arg={name}={value}" for name, value in arguments.items()),
+                f"--file={context / self.containerfile}",
+                f"--tag={reference}",
+                str(context),
+            )
+
+    def _content(self) -> Iterator[tuple[str, Path]]:
+        for path in sorted(self.context.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield str(path.relative_to(self.context)), path
+        yield from sorted(self.files.items())
+
+
+_reference = reference
