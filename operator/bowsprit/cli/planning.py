@@ -18,6 +18,7 @@ from bowsprit.plan.key import ModelKey
 from bowsprit.plan.planner import plan
 from bowsprit.plan.result import ModelPlan
 from bowsprit.plan.wish import Wish
+from bowsprit.render.requests import needs_of
 from bowsprit.render.revision import Revision, revision_of
 from bowsprit.render.wishes import wish_of
 from bowsprit.status.compute import compute
@@ -124,4 +125,5 @@ def _wish(deployment: ModelDeployment, facts: ModelFacts | FactsError, measured:
     if isinstance(facts, FactsError) and measured is None:
         return None
     wish = wish_of(deployment, None if isinstance(facts, FactsError) else facts)
-    return replace(wish, measured=measured)
+    needs = needs_of(wish.key.name, revision_of(deployment.spec, wish.facts, wish.key.name, {}))
+    return replace(wish, measured=measured, needs=needs)

@@ -26,6 +26,7 @@ from bowsprit.plan.result import ModelPlan, ReplicaPlan
 from bowsprit.plan.wish import Wish
 from bowsprit.render.owner import Owner
 from bowsprit.render.problems import problems
+from bowsprit.render.requests import needs_of
 from bowsprit.render.revision import Revision, target_revision
 from bowsprit.render.runtime import RUNTIME_CONTAINER
 from bowsprit.render.wishes import wish_of
@@ -175,6 +176,7 @@ def wish_from(frame: Frame, lws_installed: bool) -> Wish | None:
     return replace(
         wish_of(deployment, facts),
         standing=tuple(plan for _, plan in replicas.standing),
+        needs=needs_of(frame.key.name, frame.target) if frame.target else (),
         promised=replicas.promised,
         outgoing=tuple(plan for _, plan in replicas.outgoing),
         leaving=tuple(leaving),
@@ -201,10 +203,4 @@ def _target(
 
 def _held(group: Group, promise: ReplicaPlan) -> ReplicaPlan:
     """The part of a promise that is taken up already, so that the planner counts it for this model."""
-    have = Counter(group.nodes)
-    pods = []
-    for pod in promise.pods:
-        if have[pod.node] > 0:
-            have[pod.node] -= 1
-            pods.append(pod)
-    return replace(promise, pods=tuple(pods))
+    return replace(promise, pods=holding(group).pods)

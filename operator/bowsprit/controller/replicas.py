@@ -109,14 +109,16 @@ def _by_worth(
 def holding(group: Group) -> ReplicaPlan:
     """What a group holds now, as a replica of its own: pods that have a node and have not finished."""
     pods = tuple(
-        PodPlan(pod.node, group.layout.gpus_per_pod) for pod in group.pods if placed(pod) and not pod.finished
+        PodPlan(pod.node, group.layout.gpus_per_pod, pod.needs)
+        for pod in group.pods
+        if placed(pod) and not pod.finished
     )
     return ReplicaPlan(index=0, layout=group.layout, pods=pods)
 
 
 def remains(pods: Sequence[PodView]) -> ReplicaPlan:
     """What pods without a workload hold; their layout went with it."""
-    held = tuple(PodPlan(pod.node, sum(gpus for _, gpus in pod.gpus)) for pod in pods)
+    held = tuple(PodPlan(pod.node, sum(gpus for _, gpus in pod.gpus), pod.needs) for pod in pods)
     each = max(pod.gpus for pod in held)
     layout = Layout("", tensor=1, pipeline=each * len(held), gpus_per_pod=each, layer_partition=())
     return ReplicaPlan(index=0, layout=layout, pods=held)
