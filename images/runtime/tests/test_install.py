@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bowsprit_runtime import engine_pip, reasons
-from bowsprit_runtime.install import install
+from bowsprit_runtime.install import install, main
 from bowsprit_runtime.plugins import Plugin
 from images.runtime.tests import made
 from images.runtime.tests.made import wheel
@@ -153,3 +153,37 @@ def test_a_network_fault_ends_it_with_75_so_that_it_is_tried_again(tmp_path: Pat
 def test_no_plugins_are_no_work(tmp_path: Path) -> None:
     done = run(tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.usefixtures("engine")
+def test_faults_are_left_as_a_report_where_the_kubelet_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv(
+        "BOWSPRIT_PLUGINS",
+        json.dumps(
+            [
+                {
+                    "target": str(tmp_path / "site"),
+                    "image": "a:1",
+                    "path": "/plugins",
+                    "wheels": str(tmp_path / "empty"),
+                }
+            ]
+        ),
+    )
+    log = tmp_path / "termination-log"
+    log.touch()
+    assert main([str(log)]) == 1
+    report = json.loads(log.read_text())
+    assert report["verdict"] == "Broken"
+    assert [fault["reason"] for fault in report["faults"]] == [reasons.NO_WHEELS]
+
+
+@pytest.mark.usefixtures("engine")
+def test_no_file_is_made_where_no_kubelet_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = {"target": str(tmp_path / "site"), "image": "a:1", "path": "/p", "wheels": str(tmp_path / "no")}
+    monkeypatch.setenv("BOWSPRIT_PLUGINS", json.dumps([plugin]))
+    assert main([str(tmp_path / "log")]) == 1
+    assert not (tmp_path / "log").exists()

@@ -19,7 +19,8 @@ from bowsprit_runtime import dependencies, engine_pip, index, reasons, shadowing
 from bowsprit_runtime.dependencies import Unmet
 from bowsprit_runtime.distributions import engine_path, installed, versions
 from bowsprit_runtime.plugins import Plugin, plugins_of
-from bowsprit_runtime.report import EXIT_FINE, Fault, Report
+from bowsprit_runtime.preflight import redact
+from bowsprit_runtime.report import EXIT_FINE, TERMINATION_LOG, Fault, Report, encoded
 
 
 @dataclass
@@ -53,7 +54,8 @@ def install(plugins: Sequence[Plugin]) -> Installation:
     return done
 
 
-def main(_: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    """Installs what BOWSPRIT_PLUGINS says; faults go to the named file too, as a report."""
     plugins = plugins_of(os.environ)
     done = install(plugins)
     for plugin in plugins:
@@ -63,7 +65,17 @@ def main(_: list[str]) -> int:
         _say(f"warning: {warning}")
     for fault in done.faults:
         _say(f"{fault.reason}: {fault.message} {reasons.REASONS[fault.reason].cure}")
-    return Report(faults=done.faults).exit_code if done.faults else EXIT_FINE
+    if not done.faults:
+        return EXIT_FINE
+    report = redact.without_secrets(Report(faults=done.faults), os.environ, ())
+    _leave(report, Path(arguments[0] if arguments else TERMINATION_LOG))
+    return report.exit_code
+
+
+def _leave(report: Report, path: Path) -> None:
+    """Only into a file that is there: the kubelet has made it, for preflight and engine pods alike."""
+    if path.exists():
+        path.write_bytes(encoded(report.as_json()))
 
 
 def _install_one(plugin: Plugin) -> list[Fault]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from bowsprit_runtime import reasons
 
+TERMINATION_LOG = "/dev/termination-log"
 LIMIT = 4096
 """Bytes of a termination message that the kubelet keeps."""
 

@@ -10,9 +10,8 @@ from bowsprit_runtime import launch, reasons
 from bowsprit_runtime.plugins import plugins_of
 from bowsprit_runtime.preflight import engine, redact, supervise
 from bowsprit_runtime.preflight.request import Request, request_of
-from bowsprit_runtime.report import Fault, Report, encoded
+from bowsprit_runtime.report import TERMINATION_LOG, Report, encoded
 
-TERMINATION_LOG = "/dev/termination-log"
 _CHILD = (
     "import sys; sys.path[:] = [folder for folder in sys.path if folder]\n"
     "from bowsprit_runtime.preflight import judge; judge.main()"
@@ -39,12 +38,7 @@ def judged(request: Request, environ: Mapping[str, str]) -> Report:
     limits = supervise.Limits(request.seconds, request.memory or supervise.memory_limit())
     command = [sys.executable, "-c", _CHILD]
     report = supervise.judge(command, child_environment(environ), limits).report
-    hidden = redact.secrets(environ, request.arguments)
-    report.faults = [
-        Fault(fault.reason, fault.blame, redact.redacted(fault.message, hidden)) for fault in report.faults
-    ]
-    report.warnings = [redact.redacted(warning, hidden) for warning in report.warnings]
-    return report
+    return redact.without_secrets(report, environ, request.arguments)
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:

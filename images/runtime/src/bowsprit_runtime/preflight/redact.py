@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from bowsprit_runtime.report import Fault, Report
 
 SHORTEST = 7
 """Characters; shorter values are words and numbers that would tear holes into every message."""
@@ -19,6 +22,16 @@ _HARMLESS_NAME = re.compile(
 )
 _SECRET_FLAGS = ("--api-key", "--hf-token")
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
+
+
+def without_secrets(report: Report, environ: Mapping[str, str], arguments: Sequence[str]) -> Report:
+    """The report with every text redacted."""
+    hidden = secrets(environ, arguments)
+    return replace(
+        report,
+        faults=[Fault(each.reason, each.blame, redacted(each.message, hidden)) for each in report.faults],
+        warnings=[redacted(warning, hidden) for warning in report.warnings],
+    )
 
 
 def secrets(environ: Mapping[str, str], arguments: Sequence[str]) -> dict[str, str]:
