@@ -12,8 +12,6 @@ that is not owned, it is let through (a test holds both against vLLM's own list 
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import NamedTuple
 
 from bowsprit.api.base import Rule, quoted, rule
@@ -125,16 +123,6 @@ def env_rules() -> list[Rule]:
         )
         for entry in OWNED_ENV
     ]
-
-
-def owner_of(argument: str) -> Owned | None:
-    """The entry that an item of engine.args falls under; None when it is the user's to give."""
-    return next((entry for entry in OWNED if _compiled(entry.flags).search(argument)), None)
-
-
-@cache
-def _compiled(flags: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(pattern(flags))
 
 
 def _spellings(flag: str) -> str:

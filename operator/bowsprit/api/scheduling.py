@@ -294,8 +294,11 @@ class Parallelism(ApiModel):
 
 class RolloutMode(StrEnum):
     AUTO = "Auto"
+    """Beside the old replicas when it fits, else in their place."""
     SURGE = "Surge"
+    """Only beside the old ones."""
     RECREATE = "Recreate"
+    """The old ones go first."""
 
 
 class Rollout(ApiModel):

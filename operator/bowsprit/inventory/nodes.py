@@ -54,11 +54,6 @@ class NodeView:
     partly: tuple[Reason, ...] = ()
     """Why a part of it is not used."""
 
-    @property
-    def usable(self) -> int:
-        """Whole GPUs that pods may be planned on now (before taints, memory and what pods hold)."""
-        return 0 if self.reasons else self.whole
-
 
 def node_facts(node: Mapping[str, Any]) -> NodeView:
     """Project a v1 Node. Never raises: what is missing or of a wrong type reads as empty."""

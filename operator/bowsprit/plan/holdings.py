@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
+from bowsprit.api.scheduling import RolloutMode
 from bowsprit.plan.ask import Placement
 from bowsprit.plan.fleet import GpuNode
 from bowsprit.plan.ground import may_use
@@ -17,7 +18,7 @@ from bowsprit.plan.key import ModelKey
 from bowsprit.plan.options import Options
 from bowsprit.plan.result import ReplicaPlan
 from bowsprit.plan.spare import Load, Spare, Sum, Thing, load_of, together
-from bowsprit.plan.wish import RolloutMode, Wish
+from bowsprit.plan.wish import Wish
 
 SPARE_TRIES = 8
 """Old replicas that are tried one by one whether a rollout can spare them."""

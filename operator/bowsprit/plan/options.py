@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bowsprit.api.scheduling import Objective
 from bowsprit.plan.ask import Option
 from bowsprit.plan.ground import Site
 from bowsprit.plan.layout import Bound, Candidates, Cut, Field, Shape, candidates, measured_candidates
 from bowsprit.plan.lws_bounds import in_one_pod, lws_missing
 from bowsprit.plan.model_bounds import beyond_the_model
 from bowsprit.plan.result import Refusal
-from bowsprit.plan.wish import Objective, Wish
+from bowsprit.plan.wish import Wish
 
 
 @dataclass(frozen=True, slots=True)

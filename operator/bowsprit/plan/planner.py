@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from bowsprit.api.scheduling import RolloutMode
 from bowsprit.plan.fleet import Fleet
 from bowsprit.plan.ground import Site, Stock, survey
 from bowsprit.plan.holdings import Holdings, by_index
@@ -26,7 +27,7 @@ from bowsprit.plan.refusal import Scarcity, refuse
 from bowsprit.plan.result import ModelPlan, Plan, ReplicaPlan
 from bowsprit.plan.rollout import Placing
 from bowsprit.plan.spare import Amounts, Spare, Sum, load_of, together
-from bowsprit.plan.wish import Accelerator, RolloutMode, Wish
+from bowsprit.plan.wish import Accelerator, Wish
 
 
 def plan(wishes: Sequence[Wish], fleet: Fleet) -> Plan:

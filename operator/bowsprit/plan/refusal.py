@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bowsprit.api.reasons import Reason
+from bowsprit.api.scheduling import RolloutMode
 from bowsprit.plan.ask import Option
 from bowsprit.plan.fleet import Fleet, GpuNode
 from bowsprit.plan.ground import Stock, tolerated
@@ -21,7 +22,7 @@ from bowsprit.plan.needs import shortfall
 from bowsprit.plan.options import Options, SiteBound, options_of
 from bowsprit.plan.result import Refusal
 from bowsprit.plan.room import crowded_nodes, needs_words
-from bowsprit.plan.wish import ExplicitLayout, RolloutMode, Wish
+from bowsprit.plan.wish import ExplicitLayout, Wish
 from bowsprit.plan.words import count, listed, short
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from bowsprit.api.scheduling import RolloutMode
 from bowsprit.plan import joint
 from bowsprit.plan.ask import Ask, Placement
 from bowsprit.plan.ground import Ground, Stock
@@ -16,7 +17,6 @@ from bowsprit.plan.holdings import Holdings, fewest
 from bowsprit.plan.packing import Packed
 from bowsprit.plan.result import ReplicaPlan
 from bowsprit.plan.spare import GPUS, Load, Spare, Sum, Thing, load_of, together
-from bowsprit.plan.wish import RolloutMode
 
 
 class Placing:

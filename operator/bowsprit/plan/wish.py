@@ -8,27 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from bowsprit.api.scheduling import Objective, RolloutMode
 from bowsprit.facts.model import ModelFacts
 from bowsprit.plan.fleet import Toleration
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.needs import Needs
 from bowsprit.plan.result import ReplicaPlan
-
-
-class Objective(StrEnum):
-    MINIMIZE_GPUS = "MinimizeGPUs"
-    MINIMIZE_LATENCY = "MinimizeLatency"
-
-
-class RolloutMode(StrEnum):
-    AUTO = "Auto"
-    """Beside the old replicas when it fits, else in their place."""
-    SURGE = "Surge"
-    """Only beside the old ones."""
-    RECREATE = "Recreate"
-    """The old ones go first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bowsprit.api import defaults
+from bowsprit.api.scheduling import Objective, RolloutMode
 from bowsprit.api.v1alpha1 import Accelerator as AcceleratorSpec
 from bowsprit.api.v1alpha1 import (
     Architecture,
@@ -18,7 +19,7 @@ from bowsprit.api.v1alpha1 import (
 from bowsprit.facts.model import ModelFacts
 from bowsprit.plan.fleet import Toleration
 from bowsprit.plan.key import ModelKey
-from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Objective, RolloutMode, Wish
+from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Wish
 from bowsprit.render import engine_args
 from bowsprit.render.quantities import parse_bytes
 

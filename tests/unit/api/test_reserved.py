@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from bowsprit.api.reserved import OWNED, STREAMER, owner_of
+from bowsprit.api.reserved import OWNED, STREAMER
 from bowsprit.api.validate import validate
+from tests.unit.api.flags import owner_of
 from tests.unit.api.rule_cases import args
 
 FLAGS_FILE = Path(__file__).resolve().parents[4] / "shared" / "reference" / "vllm_serve_flags.json"

@@ -225,4 +225,4 @@ def test_the_ledger_equals_the_fleet_from_scratch_after_any_changes(steps: list[
     for entry in found.nodes:
         held = sum(count for p in pods.values() if p.holds and p.node == entry.name for _, count in p.gpus)
         assert entry.free == max(0, entry.total - held)
-        assert entry.total == nodes[entry.name].usable
+        assert entry.total == nodes[entry.name].whole

@@ -190,6 +190,6 @@ def test_a_spoilt_node_never_raises_and_never_changes_another(
             assert after.left_out(other) == before.left_out(other)
     entry = after.node(name)
     if entry is not None:
-        assert 0 <= entry.free <= entry.total == after.views[name].usable
+        assert 0 <= entry.free <= entry.total == after.views[name].whole
         assert entry.memory_mib >= 1024
         assert entry.product

@@ -190,7 +190,6 @@ NOT_WHOLE: dict[str, tuple[dict[str, Any], Why, str, int]] = {
 @pytest.mark.parametrize(("raw", "why", "words", "gpus"), NOT_WHOLE.values(), ids=NOT_WHOLE)
 def test_left_out(raw: dict[str, Any], why: Why, words: str, gpus: int) -> None:
     view = node_facts(raw)
-    assert view.usable == 0
     assert view.reasons[0].why is why
     assert words in view.reasons[0].message
     assert view.reasons[0].gpus == gpus
@@ -242,18 +241,18 @@ WHOLE: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
-@pytest.mark.parametrize(("raw", "usable"), WHOLE.values(), ids=WHOLE)
-def test_used(raw: dict[str, Any], usable: int) -> None:
+@pytest.mark.parametrize(("raw", "whole"), WHOLE.values(), ids=WHOLE)
+def test_used(raw: dict[str, Any], whole: int) -> None:
     view = node_facts(raw)
     assert view.reasons == ()
-    assert view.usable == usable
+    assert view.whole == whole
 
 
 def test_with_mig_mixed_the_gpus_that_stay_whole_are_used_and_the_slices_are_reported() -> None:
     view = node_facts(
         node(gpus=4, labels={"nvidia.com/gpu.count": "8"}, others={"nvidia.com/mig-1g.10gb": "28"}),
     )
-    assert view.usable == 4
+    assert (view.reasons, view.whole) == ((), 4)
     [part] = view.partly
     assert (part.why, part.gpus) == (Why.MIG, 4)
     assert "nvidia.com/mig-1g.10gb: 28" in part.message

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bowsprit.api.scheduling import Objective
 from bowsprit.facts.model import Divisor, KvCache, KvKind
 from bowsprit.plan.divide import tensor_fault
 from bowsprit.plan.fleet import Fleet
 from bowsprit.plan.memory import GIB, Costs, context_fits, costs, layer_cache
 from bowsprit.plan.partition import balanced, fewest_stages, fullest
 from bowsprit.plan.planner import plan
-from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Objective
+from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout
 from tests.unit.plan.examples import LLAMA_8B, LLAMA_70B, PCIE, SXM, fleet, layouts, measured, node, wish
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from bowsprit.api.scheduling import RolloutMode
 from bowsprit.plan.planner import plan
-from bowsprit.plan.wish import RolloutMode
 from tests.unit.plan.examples import fleet, layouts, measured, stood
 
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bowsprit.api.scheduling import RolloutMode
 from bowsprit.plan.fleet import Fleet
 from bowsprit.plan.needs import left
 from bowsprit.plan.planner import plan
 from bowsprit.plan.result import Layout, PodPlan, ReplicaPlan
-from bowsprit.plan.wish import ExplicitLayout, RolloutMode
+from bowsprit.plan.wish import ExplicitLayout
 from tests.unit.plan.examples import PCIE, SXM, layouts, measured, node, promised
 from tests.unit.plan.test_invariants import ROWS, some
 

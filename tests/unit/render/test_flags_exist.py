@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bowsprit.api.reserved import STREAMER, owner_of
+from bowsprit.api.reserved import STREAMER
 from bowsprit.plan.result import Layout
 from bowsprit.render.workload import workload
+from tests.unit.api.flags import owner_of
 from tests.unit.render.examples import EXAMPLES, LAYOUTS, OWNER, revision
 
 FLAGS = Path("../shared/reference/vllm_serve_flags.json")

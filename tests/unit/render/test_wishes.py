@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from bowsprit.api.scheduling import Objective, RolloutMode
 from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.plan.fleet import Toleration
 from bowsprit.plan.key import ModelKey
-from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Objective, RolloutMode, Wish
+from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Wish
 from bowsprit.render.quantities import canonical_bytes, parse_bytes
 from bowsprit.render.wishes import accelerator_of, demand_of, explicit_of, hf_overrides_of, wish_of
 from tests.unit.render.examples import FACTS, spec
