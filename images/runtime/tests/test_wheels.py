@@ -46,11 +46,10 @@ REFUSED: dict[str, tuple[list[tuple[str, str, str]], str, str, str]] = {
         f"my_opt-1.0-cp27-none-any.whl of registry/my-opt:1 {CANNOT}",
     ),
     "wheels for other platforms only": (
-        [("1.0", "py3-none-win_amd64", ""), ("1.0", "py3-none-macosx_11_0_arm64", "")],
+        [("1.0", "py3-none-win_amd64", ""), ("1.0", "py3-none-win32", "")],
         reasons.WHEEL_INCOMPATIBLE,
         "plugin",
-        "my_opt-1.0-py3-none-macosx_11_0_arm64.whl and my_opt-1.0-py3-none-win_amd64.whl of registry/my-opt:1 "
-        + CANNOT,
+        "my_opt-1.0-py3-none-win32.whl and my_opt-1.0-py3-none-win_amd64.whl of registry/my-opt:1 " + CANNOT,
     ),
     "Requires-Python leaves this Python out": (
         [("1.0", "py3-none-any", "Requires-Python: <3.9\n")],
