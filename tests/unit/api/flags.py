@@ -1,4 +1,4 @@
-"""Which flags of vLLM are Bowsprit's, as the API server finds out: by the patterns in the rules of the CRD."""
+"""Which flags of vLLM are Bowsprit's, as the API server finds out: by the patterns in the CRD's rules."""
 
 from __future__ import annotations
 
