@@ -48,6 +48,14 @@ unit: venv ## the tests that need no cluster; ARGS goes to pytest
 integration: venv ## the operator against a real control plane; ARGS goes to pytest
 	$(PYTEST) -m integration $(ARGS)
 
+# A KUBECONFIG that merely stands in the environment is not meant: the tests install things.
+OWN_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG))
+
+.PHONY: e2e
+e2e: venv ## real vLLM in real containers on this machine (as root), or make e2e KUBECONFIG=… on a cluster of yours; KEEP=1, ARGS
+	$(if $(OWN_CLUSTER),,$(BIN)/python -m e2e.local build)
+	$(if $(OWN_CLUSTER),BOWSPRIT_E2E_KUBECONFIG=$(OWN_CLUSTER)) $(if $(KEEP),KEEP=1) $(PYTEST) e2e/tests -m e2e $(ARGS)
+
 .PHONY: lint
 lint: venv ## ruff, formatting, mypy, and the layers
 	$(BIN)/ruff check .
@@ -82,8 +90,10 @@ requirements: ## pin what pyproject.toml asks for, with hashes; UPGRADE=1 takes 
 	pin pyproject.toml --output-file requirements/runtime.txt; \
 	pin pyproject.toml --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt; \
 	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
-	  | pin - --constraint requirements/dev.txt --output-file requirements/build.txt
-	@git diff --stat -- requirements
+	  | pin - --constraint requirements/dev.txt --output-file requirements/build.txt; \
+	cd e2e/engine; pin requirements.in --override overrides.txt --no-universal \
+	  --python-platform x86_64-manylinux_2_28 --output-file requirements.txt
+	@git diff --stat -- requirements e2e/engine
 
 .PHONY: clean
 clean: ## remove .venv, caches and build outputs

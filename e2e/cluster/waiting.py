@@ -13,10 +13,12 @@ class Timeout(Exception):
     """A condition did not come true before its deadline."""
 
 
-def wait_until(what: str, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_until(
+    what: str, condition: Callable[[], bool], seconds: float = 60.0, poll_seconds: float = POLL_SECONDS
+) -> None:
     """Returns as soon as `condition()` is true; raises Timeout, naming `what`, after `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise Timeout(f"waited {seconds:.0f} s for {what}, in vain")
-        time.sleep(POLL_SECONDS)
+        time.sleep(poll_seconds)

@@ -9,6 +9,7 @@ One at a time on a machine, because the addresses are fixed.
 from __future__ import annotations
 
 import fcntl
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -16,6 +17,7 @@ from typing import Self
 from e2e.cluster.background import NotPossible
 from e2e.cluster.control_plane import READY_SECONDS, ControlPlane
 from e2e.cluster.kubernetes import SERVICE_RANGE
+from e2e.cluster.nodes import gpu_node
 from e2e.cluster.programs import CONTROL_PLANE, COREDNS, NODE, ProgramSet
 from e2e.cluster.real import leftovers, network
 from e2e.cluster.real.dns import coredns
@@ -71,6 +73,19 @@ class RealCluster(ControlPlane):
         for node in self.nodes.values():
             for image in images:
                 node.import_image(image)
+
+    def declare_gpus(self, node: str, *, product: str, memory_mib: int, count: int) -> None:
+        """Lets a node say that it had GPUs: labels as the GPU operator leaves them, and the resource.
+
+        Containers that ask for them find none.
+        """
+        fake = gpu_node(node, product=product, memory_mib=memory_mib, count=count)
+        resources = {"nvidia.com/gpu": str(count)}
+        status = {"capacity": resources, "allocatable": resources}
+        self.kubectl(
+            "patch", "node", node, "--patch", json.dumps({"metadata": {"labels": fake["metadata"]["labels"]}})
+        )
+        self.kubectl("patch", "node", node, "--subresource=status", "--patch", json.dumps({"status": status}))
 
     def _start_all(self) -> None:
         super()._start_all()

@@ -1,0 +1,1 @@
+"""End-to-end tests: real kubelets, real containers, real vLLM."""

@@ -1,0 +1,73 @@
+"""The cluster under test, and the namespace that the tests share."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.cluster.waiting import wait_until
+from e2e.local.cluster import LocalCluster, directory
+from e2e.local.materials import ensure_materials
+from e2e.tests.stage import CLAIM, CLIENT, Stage, model_writer
+from e2e.tests.target import Target
+from e2e.tests.targets import local_target, own_target
+
+OWN = os.environ.get("BOWSPRIT_E2E_KUBECONFIG")
+
+
+@pytest.fixture(scope="session")
+def local_cluster() -> Iterator[LocalCluster]:
+    """The cluster on this machine, for tests that do something to its nodes."""
+    if OWN:
+        pytest.skip("does things to nodes that are only done to the cluster on this machine")
+    with LocalCluster(ensure_materials(), directory()) as cluster:
+        yield cluster
+        if os.environ.get("KEEP"):
+            _stay(cluster)
+
+
+@pytest.fixture(scope="session")
+def target(request: pytest.FixtureRequest) -> Target:
+    """The cluster under test."""
+    if OWN:
+        return own_target(Path(OWN))
+    return local_target(request.getfixturevalue("local_cluster"))
+
+
+@pytest.fixture(scope="session")
+def stage(target: Target) -> Iterator[Stage]:
+    """A namespace with the tiny models in a claim, and a client."""
+    name = f"bowsprit-e2e-{uuid.uuid4().hex[:6]}"
+    target.kubectl("create", "namespace", name)
+    found = Stage(target, name)
+    wait_until("the service account", lambda: bool(found.get("serviceaccounts")["items"]), 60)
+    found.apply(*target.claim(name, CLAIM), *model_writer(target.engine))
+    found.run(CLIENT, "sleep", "infinity")
+    found.wait_for("pod/model-writer", "jsonpath={.status.phase}=Succeeded", 180)
+    found.wait_for(f"pod/{CLIENT}", "condition=Ready", 180)
+    yield found
+    target.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def _stay(cluster: LocalCluster) -> None:
+    """Until Ctrl-C."""
+    kubectl = Path(cluster.kubectl_command()[0])
+    lines = (
+        "",
+        "The cluster stays up until Ctrl-C. In another shell:",
+        "",
+        f"  export KUBECONFIG={cluster.kubeconfig}",
+        f"  export PATH={kubectl.parent}:{Path(sys.executable).parent}:$PATH",
+        "",
+    )
+    print("\n".join(lines), file=sys.__stderr__, flush=True)
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,209 @@
+"""A namespace in the cluster under test, what tests put into it, and how they ask it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from e2e.cluster.control_plane import KubectlFailed
+from e2e.cluster.waiting import Timeout, wait_until
+from e2e.models import tiny
+from e2e.tests.target import Manifest, Target
+
+CLAIM = "models"
+CLIENT = "client"
+POLL_SECONDS = 1.0
+SMALL = {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"cpu": "2", "memory": "512Mi"}}
+ENGINE = {"requests": {"cpu": "250m", "memory": "1Gi"}, "limits": {"cpu": "4", "memory": "6Gi"}}
+ENGINE_ENV = (
+    {"name": "VLLM_CPU_KVCACHE_SPACE", "value": "1"},  # GiB
+    {"name": "VLLM_CPU_OMP_THREADS_BIND", "value": "nobind"},  # engines share the machine's few cores
+)
+
+ASK = """
+import json, sys, urllib.error, urllib.request
+url, body = sys.argv[1], sys.argv[2]
+request = urllib.request.Request(url, body.encode() or None, {"Content-Type": "application/json"})
+try:
+    with urllib.request.urlopen(request, timeout=120) as response:
+        status, text = response.status, response.read().decode()
+except urllib.error.HTTPError as error:
+    status, text = error.code, error.read().decode()
+print(json.dumps([status, text]))
+"""
+"""Sends a request from inside the cluster: the name and the address of the Service are part of the test."""
+
+
+class Stage:
+    """What a test acts on."""
+
+    def __init__(self, target: Target, namespace: str) -> None:
+        self.target, self.namespace = target, namespace
+
+    # ---- objects ----------------------------------------------------------------------------------
+
+    def kubectl(self, *arguments: str, input: str | None = None) -> str:
+        return self.target.kubectl("--namespace", self.namespace, *arguments, input=input)
+
+    def get(self, *arguments: str) -> dict[str, Any]:
+        return self.target.get("--namespace", self.namespace, *arguments)
+
+    def apply(self, *manifests: Manifest) -> None:
+        """Applies manifests to the namespace."""
+        text = yaml.safe_dump_all([dict(manifest) for manifest in manifests])
+        self.kubectl("apply", "--server-side", "--filename=-", input=text)
+
+    def pods(self, selector: str) -> list[dict[str, Any]]:
+        """Pods that are not on their way out."""
+        items = self.get("pods", "--selector", selector)["items"]
+        return [pod for pod in items if "deletionTimestamp" not in pod["metadata"]]
+
+    def run(self, name: str, *command: str) -> None:
+        """Runs a pod of the engine image."""
+        self.apply(pod(name, self.target.engine, command))
+
+    def execute(self, name: str, *command: str) -> str:
+        """Runs a command in a pod; returns what it prints."""
+        return self.kubectl("exec", name, "--", *command)
+
+    # ---- models -----------------------------------------------------------------------------------
+
+    def model(self, name: str, kind: str = "llama", **spec: Any) -> None:
+        """Applies a ModelDeployment of a tiny model (a key of tiny.KINDS), and its config.json."""
+        config = {"config.json": json.dumps(tiny.KINDS[kind][0])}
+        defaults: dict[str, Any] = {
+            "model": {
+                "uri": f"pvc://{CLAIM}/{kind}",
+                "config": {"configMapRef": {"name": f"{name}-config"}},
+            },
+            "preflight": "Skip",
+            "accelerator": {"resource": self.target.resource},
+            "capacity": {"maxModelLen": 512, "concurrency": 4},
+            "engine": self.engine(),
+        }
+        self.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": f"{name}-config"},
+                "data": config,
+            },
+            {
+                "apiVersion": "bowsprit.dev/v1alpha1",
+                "kind": "ModelDeployment",
+                "metadata": {"name": name},
+                "spec": {**defaults, **spec},
+            },
+        )
+
+    def engine(self, *args: str) -> dict[str, Any]:
+        """spec.engine for a small machine without GPUs."""
+        return {
+            "image": self.target.engine,
+            "args": list(args),
+            "env": list(ENGINE_ENV),
+            "resources": ENGINE,
+            "sharedMemory": "1Gi",
+        }
+
+    def condition(self, name: str, kind: str) -> dict[str, Any]:
+        conditions = (self.get("mdep", name).get("status") or {}).get("conditions") or []
+        return next((each for each in conditions if each["type"] == kind), {})
+
+    def engines(self, name: str) -> list[dict[str, Any]]:
+        """The pods of a model."""
+        return self.pods(f"bowsprit.dev/model={name}")
+
+    def ask(self, name: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
+        """Status and content of what the Service of a model answers, to a client in the cluster."""
+        url = f"http://{name}.{self.namespace}.svc{path}"
+        text = json.dumps(body) if body is not None else ""
+        status, content = json.loads(self.execute(CLIENT, "python3", "-c", ASK, url, text))
+        return int(status), json.loads(content) if content.startswith("{") else content
+
+    def complete(self, name: str, prompt: str, tokens: int = 8) -> str:
+        """Greedy tokens of a model, through its Service."""
+        body = {"model": name, "prompt": prompt, "max_tokens": tokens, "temperature": 0}
+        status, answer = self.ask(name, "/v1/completions", body)
+        assert status == 200, answer
+        return str(answer["choices"][0]["text"])
+
+    # ---- waiting ----------------------------------------------------------------------------------
+
+    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+        """Waits; a failure tells the state of the namespace."""
+        try:
+            wait_until(what, condition, seconds, POLL_SECONDS)
+        except Timeout as late:
+            raise AssertionError(f"{late}\n{self.report()}") from late
+
+    def wait_for(self, what: str, condition: str, seconds: float = 60.0) -> None:
+        """`kubectl wait`, for a condition such as condition=Ready or jsonpath=…"""
+        try:
+            self.kubectl("wait", what, f"--for={condition}", f"--timeout={seconds:.0f}s")
+        except KubectlFailed as late:
+            raise AssertionError(f"{late}\n{self.report()}") from late
+
+    def wait_ready(self, name: str, seconds: float = 300.0) -> None:
+        """Until a model is Ready."""
+        self.wait_for(f"mdep/{name}", "condition=Ready", seconds)
+
+    def report(self) -> str:
+        """Models, pods, Events and the ends of the pods' logs."""
+        parts = [
+            self.kubectl("get", "mdep,pods", "--output=wide"),
+            self.kubectl("get", "events", "--sort-by=.lastTimestamp")[-6000:],
+            self.kubectl("get", "mdep", "--output=yaml")[-6000:],
+        ]
+        for found in self.get("pods")["items"]:
+            name = found["metadata"]["name"]
+            parts.append(f"--- {name}\n{self._log(name)}")
+        return "\n".join(parts)
+
+    def _log(self, pod_name: str) -> str:
+        try:
+            return self.kubectl("logs", pod_name, "--all-containers", "--prefix", "--tail=40")
+        except KubectlFailed as refused:
+            return str(refused)
+
+
+def pod(name: str, image: str, command: Sequence[str], **spec: Any) -> dict[str, Any]:
+    """A pod of one container."""
+    container = {"name": "main", "image": image, "command": list(command), "resources": SMALL}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {"containers": [container], "terminationGracePeriodSeconds": 1, **spec},
+    }
+
+
+def model_writer(image: str) -> list[dict[str, Any]]:
+    """A pod that writes the tiny models into the claim, and the program that it runs."""
+    source = Path(tiny.__file__).read_text()
+    script = "\n".join(f"python3 /program/tiny.py {kind} /models/{kind}" for kind in tiny.KINDS)
+    writer = pod(
+        "model-writer",
+        image,
+        ["sh", "-ec", script],
+        restartPolicy="Never",
+        volumes=[
+            {"name": "program", "configMap": {"name": "model-writer"}},
+            {"name": "models", "persistentVolumeClaim": {"claimName": CLAIM}},
+        ],
+    )
+    writer["spec"]["containers"][0]["volumeMounts"] = [
+        {"name": "program", "mountPath": "/program"},
+        {"name": "models", "mountPath": "/models"},
+    ]
+    program = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "model-writer"},
+        "data": {"tiny.py": source},
+    }
+    return [program, writer]

@@ -1,0 +1,79 @@
+"""How the tests find their way about: in the cluster on this machine, and in one of the user's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from e2e.local.cluster import LocalCluster
+from e2e.tests.target import Manifest, Target
+
+ENGINE_VARIABLE = "BOWSPRIT_E2E_ENGINE"
+STORAGE_VARIABLE = "BOWSPRIT_E2E_STORAGE_CLASS"
+RESOURCE_VARIABLE = "BOWSPRIT_E2E_RESOURCE"
+SIZE = "1Gi"
+
+
+def local_target(cluster: LocalCluster) -> Target:
+    """Claims are a folder of this machine, so all nodes have the same one."""
+
+    def claim(namespace: str, name: str) -> list[Manifest]:
+        volume = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": f"{namespace}-{name}"},
+            "spec": {
+                "capacity": {"storage": SIZE},
+                "accessModes": ["ReadWriteMany"],
+                "persistentVolumeReclaimPolicy": "Retain",
+                "storageClassName": "",
+                "claimRef": {"namespace": namespace, "name": name},
+                "hostPath": {"path": str(cluster.directory / namespace), "type": "DirectoryOrCreate"},
+            },
+        }
+        return [volume, _claim(name, {"storageClassName": "", "volumeName": f"{namespace}-{name}"})]
+
+    return Target(
+        kubeconfig=cluster.kubeconfig,
+        kubectl_path=cluster.kubectl_command()[0],
+        engine=cluster.materials.engine.reference,
+        claim=claim,
+        resource="nvidia.com/gpu",
+    )
+
+
+def own_target(kubeconfig: Path) -> Target:
+    """What cannot be known of a user's cluster is in environment variables; the how-to page names them."""
+    kubectl, engine = shutil.which("kubectl"), os.environ.get(ENGINE_VARIABLE)
+    if kubectl is None:
+        pytest.fail("A cluster of your own needs kubectl on the PATH.")
+    if engine is None:
+        pytest.fail(f"{ENGINE_VARIABLE} must name an image with a vLLM that runs on your nodes.")
+    storage = os.environ.get(STORAGE_VARIABLE)
+
+    def claim(namespace: str, name: str) -> list[Manifest]:
+        return [_claim(name, {"storageClassName": storage} if storage else {})]
+
+    return Target(
+        kubeconfig=kubeconfig,
+        kubectl_path=kubectl,
+        engine=engine,
+        claim=claim,
+        resource=os.environ.get(RESOURCE_VARIABLE, "nvidia.com/gpu"),
+    )
+
+
+def _claim(name: str, spec: dict[str, str]) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": SIZE}},
+            **spec,
+        },
+    }
