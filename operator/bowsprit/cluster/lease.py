@@ -27,6 +27,8 @@ LEASE_S = 15
 RENEW_DEADLINE_S = 10
 """A leader that could not renew for so long stops acting, well before the others start."""
 RETRY_S = 2
+TRY_S = RENEW_DEADLINE_S / 2
+"""A request may take so long: one that gets no answer must leave time for another."""
 
 _ABSENT = ApiException(status=404, body='{"code": 404}', reason="Not Found")
 
@@ -51,13 +53,16 @@ class _Lock(BaseLock):
         self, name: str, namespace: str
     ) -> tuple[bool, LeaderElectionRecord] | tuple[bool, ApiException]:
         try:
-            self._seen = await self._client.get(LEASES, namespace, name)
+            async with asyncio.timeout(TRY_S):
+                self._seen = await self._client.get(LEASES, namespace, name)
         except NotFound:
             # Somebody deleted it: whoever is the first to write a new one leads.
             self._renewed = None
             return False, _ABSENT
         except ClusterError as error:
             return False, ApiException(status=error.status, reason=error.message)
+        except TimeoutError:
+            return False, ApiException(status=0, reason=f"no answer within {TRY_S:g} s")
         spec = self._seen.get("spec") or {}
         if self._renewed is not None and spec.get("holderIdentity") != self.identity:
             self._renewed = None
@@ -132,8 +137,9 @@ def _now() -> str:
 
 async def _done(request: Awaitable[Any]) -> bool:
     try:
-        await request
-    except ClusterError:
+        async with asyncio.timeout(TRY_S):
+            await request
+    except (ClusterError, TimeoutError):
         return False
     return True
 

@@ -187,6 +187,28 @@ async def test_a_lease_that_cannot_be_renewed_is_lost(clocks: Clocks) -> None:
 
 
 @pytest.mark.looptime
+@pytest.mark.parametrize("method", ["get", "merge_patch"])
+async def test_a_request_without_an_answer_costs_one_try_and_not_the_lease(
+    method: str, clocks: Clocks
+) -> None:
+    """A connection whose other end is gone, say: the next request takes another."""
+    server = LeaseServer()
+    campaign = Campaign(server)
+    await campaign.started.wait()
+    writes, answers = server.writes, getattr(server, method)
+
+    async def silent(*_: Any) -> Json:
+        setattr(server, method, answers)
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("nobody answers")
+
+    setattr(server, method, silent)
+    await asyncio.sleep(RENEW_DEADLINE_S - 0.1)
+    assert server.writes > writes
+    await campaign.end()
+
+
+@pytest.mark.looptime
 async def test_a_deleted_lease_is_nobodys_until_it_is_written_again(clocks: Clocks) -> None:
     server = LeaseServer()
     campaign = Campaign(server)
