@@ -1,8 +1,8 @@
 """ModelFacts: everything that planning needs to know of a model, and nothing else.
 
-Facts come from config.json today (and from preflight, which asks the engine itself, later); planning never
-looks at a config, so that both sources serve it alike. Every quantity is per layer or per model, before any
-parallel split: the split is the planner's business.
+Facts come from config.json, a user's or the one that preflight read, and what the engine itself says in
+preflight is kept beside them; planning never looks at a config. Every quantity is per layer or per model,
+before any parallel split: the split is the planner's business.
 """
 
 from __future__ import annotations
@@ -75,6 +75,23 @@ class Divisor:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredWeights:
+    """Bytes of one rank as vLLM itself builds the model for a tensor size, before any pipeline split."""
+
+    tensor: int
+    layers: tuple[int, ...]
+    embedding: int
+    head: int
+    other: int
+    tied: bool
+    """The head is the embedding itself; both say its size."""
+
+    @property
+    def total(self) -> int:
+        return sum(self.layers) + self.embedding + (0 if self.tied else self.head) + self.other
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFacts:
     """One model's shape. Bytes are bytes in GPU memory in the checkpoint's own precision."""
 
@@ -119,9 +136,18 @@ class ModelFacts:
     """vLLM's class can be split into pipeline stages (SupportsPP); assumed of a plugin's class."""
     rank_bytes: int = 0
     """On every rank of every stage, whatever the split: tables of positions."""
+    measured: tuple[MeasuredWeights, ...] = ()
+    """What vLLM itself builds, for the tensor sizes that were tried; it stands in place of what the layers
+    above add up to."""
+
+    def measured_at(self, tensor: int) -> MeasuredWeights | None:
+        return next((each for each in self.measured if each.tensor == tensor), None)
 
     @property
     def weight_bytes(self) -> int:
+        """Of the whole checkpoint, in GPU memory."""
+        if self.measured:
+            return self.measured[0].total * self.measured[0].tensor
         layers = sum(layer.weight_bytes for layer in self.layers)
         return layers + self.embedding_bytes + (0 if self.tied else self.head_bytes) + self.extra_bytes
 

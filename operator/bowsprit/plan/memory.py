@@ -132,26 +132,62 @@ def other(facts: ModelFacts, demand: Demand, tensor: int) -> float:
     return activations(facts, demand, tensor) + graphs + BUFFERS
 
 
+@dataclass(frozen=True, slots=True)
+class RankWeights:
+    """Bytes of one tensor rank, before the layers are split over stages."""
+
+    layers: Sequence[float]
+    embedding: float
+    head: float
+    tied: bool
+    towers: float
+    """Outside the layers; on the first stage."""
+    everywhere: float
+    """On every stage: tables of positions."""
+
+
+def rank_weights(facts: ModelFacts, demand: Demand, tensor: int) -> RankWeights:
+    """As vLLM itself built the model in preflight, where it did; else by its shapes."""
+    measured = facts.measured_at(tensor)
+    if measured is not None:
+        everywhere = min(measured.other, facts.rank_bytes)
+        return RankWeights(
+            layers=measured.layers,
+            embedding=measured.embedding,
+            head=measured.head,
+            tied=measured.tied,
+            towers=measured.other - everywhere,
+            everywhere=everywhere,
+        )
+    return RankWeights(
+        layers=_each(facts.layers, lambda each: layer_weights(each, facts, tensor, demand.expert_parallel)),
+        embedding=facts.embedding_bytes / tensor,
+        head=facts.head_bytes / tensor,
+        tied=facts.tied,
+        towers=facts.extra_bytes,
+        everywhere=facts.rank_bytes,
+    )
+
+
 def costs(facts: ModelFacts, demand: Demand, tensor: int, pipeline: int) -> Costs:
     """Everything that a stage is made of, for one tensor size.
 
     Offloaded weights are taken off the layers evenly: each of the `pipeline` stages keeps cpu_offload_gib of
     its weights in host memory.
     """
-    weights = _each(facts.layers, lambda layer: layer_weights(layer, facts, tensor, demand.expert_parallel))
+    weights = rank_weights(facts, demand, tensor)
+    embedding, head, tied = weights.embedding, weights.head, weights.tied
     caches = _each(facts.layers, lambda layer: layer_cache(layer.kv, facts, demand, tensor, pipeline))
-    total = sum(weights)
+    total = sum(weights.layers)
     kept = max(0.0, 1 - demand.cpu_offload_gib * GIB * pipeline / total) if total else 1.0
-    embedding = facts.embedding_bytes / tensor
-    head = facts.head_bytes / tensor
     untied_head = 0.0 if facts.head_on_every_stage else head
     return Costs(
-        layers=tuple(weight * kept + cache for weight, cache in zip(weights, caches, strict=True)),
-        first=facts.extra_bytes + (0.0 if facts.embedding_on_every_stage else embedding),
-        last=(0.0 if facts.embedding_on_every_stage else embedding) if facts.tied else untied_head,
-        last_alone=0.0 if facts.tied else untied_head,
+        layers=tuple(weight * kept + cache for weight, cache in zip(weights.layers, caches, strict=True)),
+        first=weights.towers + (0.0 if facts.embedding_on_every_stage else embedding),
+        last=(0.0 if facts.embedding_on_every_stage else embedding) if tied else untied_head,
+        last_alone=0.0 if tied else untied_head,
         everywhere=other(facts, demand, tensor)
-        + facts.rank_bytes
+        + weights.everywhere
         + (embedding if facts.embedding_on_every_stage else 0.0)
         + (head if facts.head_on_every_stage else 0.0),
     )
