@@ -16,7 +16,7 @@ from bowsprit.facts.config_map import facts_from_config_map, no_config_named
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.plan.key import ModelKey
 from bowsprit.render.problems import problems as unrenderable
-from bowsprit.render.wishes import hf_overrides_of
+from bowsprit.render.wishes import dtype_of, hf_overrides_of
 
 CONFIG_MAP = "ConfigMap"
 
@@ -34,7 +34,8 @@ class Manifests:
             return no_config_named()
         namespace, name = deployment.metadata.namespace, source.config_map_ref.name
         found = self.config_maps.get((namespace, name))
-        return facts_from_config_map(name, namespace, found, hf_overrides_of(deployment.spec))
+        spec = deployment.spec
+        return facts_from_config_map(name, namespace, found, hf_overrides_of(spec), dtype_of(spec))
 
 
 def read_manifests(paths: list[str]) -> Manifests:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.cluster.cache import Cache, ObjectKey
 from bowsprit.cluster.client import KubeClient
 from bowsprit.cluster.errors import NotFound
@@ -15,7 +16,7 @@ from bowsprit.controller.frame import Declared
 from bowsprit.facts.config_map import facts_from_config_map, no_config_named
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.plan.key import ModelKey
-from bowsprit.render.wishes import hf_overrides_of
+from bowsprit.render.wishes import dtype_of, hf_overrides_of
 
 Facts = ModelFacts | FactsError
 
@@ -38,12 +39,14 @@ class FactSource:
         source = config_map_of(declared)
         if source is None:
             return no_config_named()
-        overrides = hf_overrides_of(declared.deployment.spec)
-        stamp = self._stamp(source, overrides)
+        spec = declared.deployment.spec
+        stamp = self._stamp(source, spec)
         known = self._known.get(declared.key)
         if known is None or known[0] != stamp:
             config_map = await self._fetch(source)
-            facts = facts_from_config_map(source.name, source.namespace, config_map, overrides)
+            facts = facts_from_config_map(
+                source.name, source.namespace, config_map, hf_overrides_of(spec), dtype_of(spec)
+            )
             self._known[declared.key] = (stamp, facts)
         return self._known[declared.key][1]
 
@@ -52,11 +55,11 @@ class FactSource:
         source = config_map_of(declared)
         if declared.deployment is None or source is None:
             return True
-        stamp = self._stamp(source, hf_overrides_of(declared.deployment.spec))
+        stamp = self._stamp(source, declared.deployment.spec)
         return self._known.get(declared.key, ("", None))[0] == stamp
 
-    def _stamp(self, source: ObjectKey, overrides: Mapping[str, Any]) -> str:
-        return digest([source, self._versions.get(source), overrides])
+    def _stamp(self, source: ObjectKey, spec: ModelDeploymentSpec) -> str:
+        return digest([source, self._versions.get(source), hf_overrides_of(spec), dtype_of(spec)])
 
     async def _fetch(self, source: ObjectKey) -> Mapping[str, Any] | None:
         if self._versions.get(source) is None:

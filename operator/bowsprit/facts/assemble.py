@@ -45,10 +45,12 @@ def text_part(config: Fields) -> tuple[Fields, Fields]:
     return config, config
 
 
-def assemble(config: Fields, digest: str) -> ModelFacts:
+def assemble(config: Fields, digest: str, dtype: str | None = None) -> ModelFacts:
+    """`dtype` is vLLM's --dtype; None takes the config's."""
     text, beside = text_part(config)
     shape = read_shape(text)
-    precision = read_precision(read_dtype(text, config), DTYPE_BYTES, config.section("quantization_config"))
+    served = dtype or read_dtype(text, config)
+    precision = read_precision(served, DTYPE_BYTES[served], config.section("quantization_config"))
     experts = read_experts(text, shape)
     kinds = layer_kinds(text, shape, has_experts=experts is not None)
     width = dense_width(text, shape) if any(kind.feed is Feed.DENSE for kind in kinds) else 0
@@ -85,7 +87,7 @@ def assemble(config: Fields, digest: str) -> ModelFacts:
         embedding_on_every_stage=shape.family in EMBEDDING_ON_EVERY_STAGE,
         head_on_every_stage=shape.family in ENDS_ON_EVERY_STAGE and not tied,
         stageable=architecture not in UNSTAGEABLE,
-        rank_bytes=positions_bytes(text, shape, context),
+        rank_bytes=positions_bytes(text, shape, context, precision.dtype_bytes),
     )
 
 

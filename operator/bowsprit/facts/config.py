@@ -32,9 +32,11 @@ def facts_from_config(
     config_json: str | bytes,
     *,
     overrides: Mapping[str, Any] | None = None,
+    dtype: str | None = None,
     index_json: str | bytes | None = None,
 ) -> ModelFacts | FactsError:
-    """Facts of a model from its config.json, with `overrides` (hfOverrides) merged in first.
+    """Facts of a model from its config.json, with `overrides` (hfOverrides) merged in first, and served in
+    `dtype` (a key of DTYPE_BYTES) instead of the config's.
 
     `index_json` is model.safetensors.index.json: its total size makes the weights' sum exact. Never raises.
     """
@@ -44,10 +46,10 @@ def facts_from_config(
         if index_json is not None:
             total = total_size(Fields(_object(index_json, "model.safetensors.index.json", MAX_INDEX_BYTES)))
         whole = Fields(config)
-        facts = assemble(whole, _digest(config, total))
+        facts = assemble(whole, _digest(config, total, dtype), dtype)
         if total is None:
             return facts
-        return corrected(facts, served_bytes(total, text_part(whole)[0], whole))
+        return corrected(facts, served_bytes(total, text_part(whole)[0], whole, facts.dtype))
     except Unusable as unusable:
         return unusable.error
     except RecursionError:
@@ -78,8 +80,9 @@ def _merged_deeply(old: Any, new: Any) -> Any:
     return {**old, **{key: _merged_deeply(old.get(key), value) for key, value in new.items()}}
 
 
-def _digest(config: Mapping[str, Any], total: int | None) -> str:
-    canonical = json.dumps([config, total], sort_keys=True, separators=(",", ":"))
+def _digest(config: Mapping[str, Any], total: int | None, dtype: str | None) -> str:
+    inputs = [config, total] if dtype is None else [config, total, dtype]
+    canonical = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 

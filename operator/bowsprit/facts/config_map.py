@@ -19,9 +19,14 @@ INDEX_KEY = "model.safetensors.index.json"
 
 
 def facts_from_config_map(
-    name: str, namespace: str, config_map: Mapping[str, Any] | None, overrides: Mapping[str, Any]
+    name: str,
+    namespace: str,
+    config_map: Mapping[str, Any] | None,
+    overrides: Mapping[str, Any],
+    dtype: str | None = None,
 ) -> ModelFacts | FactsError:
-    """`config_map` is the v1 ConfigMap, or None when there is none of that name."""
+    """`config_map` is the v1 ConfigMap, or None when there is none of that name; the rest as in
+    facts_from_config."""
     if config_map is None:
         return FactsError(
             Reason.CONFIG_MISSING,
@@ -37,7 +42,9 @@ def facts_from_config_map(
             "spec.model.config",
             f"ConfigMap {name} has no key {CONFIG_KEY} (its keys: {keys}): add the model's config.json",
         )
-    return facts_from_config(data[CONFIG_KEY], overrides=overrides, index_json=data.get(INDEX_KEY))
+    return facts_from_config(
+        data[CONFIG_KEY], overrides=overrides, dtype=dtype, index_json=data.get(INDEX_KEY)
+    )
 
 
 def no_config_named() -> FactsError:

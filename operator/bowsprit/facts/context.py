@@ -46,11 +46,21 @@ _SERVED_AS = {
 }
 """dtype=auto serves float32 checkpoints, and those that do not say, in 16 bits."""
 
-DTYPE_BYTES = 2
+DTYPE_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
+"""Bytes of a value."""
+
+ACTIVATION_DTYPES = {
+    "bfloat16": "bfloat16",
+    "float16": "float16",
+    "half": "float16",
+    "float32": "float32",
+    "float": "float32",
+}
+"""vLLM's --dtype, without `auto`."""
 
 
 def read_dtype(text: Fields, whole: Fields) -> str:
-    """The activation dtype; a value has DTYPE_BYTES."""
+    """The activation dtype when --dtype does not say."""
     for config in (text, whole):
         for name in ("dtype", "torch_dtype"):
             said = config.text(name)
@@ -63,10 +73,15 @@ def read_dtype(text: Fields, whole: Fields) -> str:
     return "bfloat16"
 
 
-def served_bytes(on_disk: int, text: Fields, whole: Fields) -> int:
-    """Bytes in GPU memory of a checkpoint of `on_disk` bytes: float32 is served in 16 bits."""
+def served_bytes(on_disk: int, text: Fields, whole: Fields, dtype: str) -> int:
+    """Bytes in GPU memory of a checkpoint of `on_disk` bytes that is served in `dtype`. A quantized one keeps
+    most of its bytes whatever the dtype: it is never counted as larger."""
     said = {config.text(name) for config in (text, whole) for name in ("dtype", "torch_dtype")}
-    return max(1, on_disk // 2) if said & {"float32", "torch.float32", "float"} else on_disk
+    stored = 4 if said & {"float32", "torch.float32", "float"} else 2
+    served = DTYPE_BYTES[dtype]
+    if whole.section("quantization_config") is not None:
+        served = min(served, stored)
+    return max(1, on_disk * served // stored)
 
 
 def longest_context(config: Fields, family: str) -> int | None:
@@ -92,13 +107,13 @@ def _factors(config: Fields) -> Iterator[float]:
                 yield factor
 
 
-def positions_bytes(config: Fields, shape: Shape, context: int | None) -> int:
+def positions_bytes(config: Fields, shape: Shape, context: int | None, dtype_bytes: int) -> int:
     """The table of positions that every rank keeps: sines and cosines, or learned vectors."""
     if context is None or shape.family in NO_POSITION_TABLE:
         return 0
     if shape.family in LEARNED_POSITIONS:
-        return context * shape.hidden * DTYPE_BYTES
+        return context * shape.hidden * dtype_bytes
     rotary = config.get(_ROPE_DIM)
     if rotary is None:
         rotary = int(shape.head_dim * min(1.0, config.number("partial_rotary_factor") or 1.0))
-    return context * rotary * DTYPE_BYTES
+    return context * rotary * dtype_bytes

@@ -55,6 +55,8 @@ class Layer:
     replicated_bytes: int
     """The same on every rank (norms, router, MLA down-projections)."""
     kv: KvCache
+    adapter_values: int = 0
+    """Values of a LoRA adapter of rank 1 on all matrices of the layer: their inputs and outputs."""
 
     @property
     def weight_bytes(self) -> int:

@@ -43,9 +43,12 @@ def norm(name: str, size: int) -> Weight:
 def layer_of(index: int, weights: Iterable[Weight], kv: KvCache, precision: Precision) -> Layer:
     """Bytes of layer `index`, by split."""
     totals = dict.fromkeys(Split, 0)
+    adapter_values = 0
     for weight in weights:
         name = f"layers.{index}.{weight.name}"
         scheme = precision.scheme(name) if weight.quantizable else None
+        if weight.quantizable:
+            adapter_values += weight.count * (weight.inputs + weight.outputs)
         totals[weight.split] += weight.count * precision.matrix_bytes(scheme, weight.inputs, weight.outputs)
     return Layer(
         sharded_bytes=totals[Split.SHARDED],
@@ -53,4 +56,5 @@ def layer_of(index: int, weights: Iterable[Weight], kv: KvCache, precision: Prec
         expert_bytes=totals[Split.EXPERT],
         replicated_bytes=totals[Split.REPLICATED],
         kv=kv,
+        adapter_values=adapter_values,
     )

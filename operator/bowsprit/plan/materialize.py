@@ -24,6 +24,7 @@ class _Drawn:
     words: str
     largest_free: int
     """The largest free piece of the site before this pass."""
+    uncounted: tuple[str, ...]
 
 
 def replica_plans(
@@ -54,7 +55,7 @@ def _draw(wish: Wish, options: Options, option: Option, before: Stock) -> _Drawn
         if wish.measured is None:
             stages = stage_budget(shape, wish.demand, cut.tensor, layers, option.site.memory_mib)
     largest = max(before.sizes(option.site.kinds), default=0)
-    return _Drawn(layers, stages, layout_words(wish, options, option), largest)
+    return _Drawn(layers, stages, layout_words(wish, options, option), largest, wish.uncounted)
 
 
 def _replica_plan(placement: Placement, index: int, drawn: _Drawn, before: Stock) -> ReplicaPlan:
@@ -69,5 +70,5 @@ def _replica_plan(placement: Placement, index: int, drawn: _Drawn, before: Stock
             for _ in range(gpus // pod_gpus)
         ),
         stages=drawn.stages,
-        why=why(drawn.words, placement, before.ground, drawn.largest_free),
+        why=" ".join([why(drawn.words, placement, before.ground, drawn.largest_free), *drawn.uncounted]),
     )

@@ -20,8 +20,6 @@ from bowsprit.plan.wish import Demand
 MIB = 2**20
 GIB = 2**30
 
-BLOCK_TOKENS = 16
-"""Tokens of a KV cache block (vLLM's default block size)."""
 STATE_COPIES = 2
 """Recurrent state is kept twice while prefix caching is on (mamba_cache_mode "align", the default)."""
 BUFFERS = GIB // 2
@@ -93,6 +91,12 @@ def layer_weights(layer: Layer, facts: ModelFacts, tensor: int, expert_parallel:
     )
 
 
+def adapters(values: int, facts: ModelFacts, demand: Demand) -> float:
+    """LoRA adapters of matrices with `values` inputs and outputs (vLLM lora/layers): one half of each adapter
+    is whole on every tensor rank, and the other is counted so too."""
+    return demand.lora_slots * demand.lora_rank * values * facts.dtype_bytes
+
+
 def layer_cache(kv: KvCache, facts: ModelFacts, demand: Demand, tensor: int, pipeline: int) -> float:
     """KV cache of one layer on one rank for the whole demand (vLLM v1/kv_cache_interface.py).
 
@@ -102,17 +106,17 @@ def layer_cache(kv: KvCache, facts: ModelFacts, demand: Demand, tensor: int, pip
     if kv.kind is KvKind.NONE:
         return 0.0
     if kv.kind is KvKind.STATE:
-        return STATE_COPIES * (demand.concurrency + 1) * kv.state_bytes / tensor
-    length = context_length(facts, demand)
-    blocks = demand.concurrency * ceil(length / BLOCK_TOKENS)
-    if kv.kind is KvKind.SLIDING:
-        window = demand.concurrency * (ceil(min(max(kv.window - 1, 1), length) / BLOCK_TOKENS) + 1)
-        blocks = min(
-            blocks + demand.concurrency, window + ceil(demand.max_batched_tokens * pipeline / BLOCK_TOKENS)
-        )
+        # A state that is float32 in part already is counted as if it were not: rather too much.
+        state_bytes = kv.state_bytes * (2 if demand.wide_states else 1)
+        return STATE_COPIES * (demand.concurrency + 1) * state_bytes / tensor
+    length, block = context_length(facts, demand), demand.block_tokens
+    blocks = demand.concurrency * ceil(length / block)
+    if kv.kind is KvKind.SLIDING and not demand.whole_windows:
+        window = demand.concurrency * (ceil(min(max(kv.window - 1, 1), length) / block) + 1)
+        blocks = min(blocks + demand.concurrency, window + ceil(demand.max_batched_tokens * pipeline / block))
     heads = max(1, kv.kv_heads // tensor)
     values = kv.latent_values if kv.kind is KvKind.MLA else heads * kv.values_per_head
-    return (blocks + 1) * BLOCK_TOKENS * values * (demand.kv_dtype_bytes or facts.kv_dtype_bytes)
+    return (blocks + 1) * block * values * (demand.kv_dtype_bytes or facts.kv_dtype_bytes)
 
 
 def activations(facts: ModelFacts, demand: Demand, tensor: int) -> float:
@@ -178,16 +182,21 @@ def costs(facts: ModelFacts, demand: Demand, tensor: int, pipeline: int) -> Cost
     weights = rank_weights(facts, demand, tensor)
     embedding, head, tied = weights.embedding, weights.head, weights.tied
     caches = _each(facts.layers, lambda layer: layer_cache(layer.kv, facts, demand, tensor, pipeline))
+    lora = _each(facts.layers, lambda layer: adapters(layer.adapter_values, facts, demand))
     total = sum(weights.layers)
     kept = max(0.0, 1 - demand.cpu_offload_gib * GIB * pipeline / total) if total else 1.0
     untied_head = 0.0 if facts.head_on_every_stage else head
     return Costs(
-        layers=tuple(weight * kept + cache for weight, cache in zip(weights.layers, caches, strict=True)),
+        layers=tuple(
+            weight * kept + cache + adapter
+            for weight, cache, adapter in zip(weights.layers, caches, lora, strict=True)
+        ),
         first=weights.towers + (0.0 if facts.embedding_on_every_stage else embedding),
         last=(0.0 if facts.embedding_on_every_stage else embedding) if tied else untied_head,
         last_alone=0.0 if tied else untied_head,
         everywhere=other(facts, demand, tensor)
         + weights.everywhere
+        + adapters(2 * (facts.hidden_size + facts.vocab_size), facts, demand)
         + (embedding if facts.embedding_on_every_stage else 0.0)
         + (head if facts.head_on_every_stage else 0.0),
     )

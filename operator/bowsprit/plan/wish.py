@@ -35,6 +35,16 @@ class Demand:
     max_sequences: int = 256
     eager: bool = False
     """No CUDA graphs."""
+    block_tokens: int = 16
+    """Tokens of a KV cache block."""
+    lora_slots: int = 0
+    """LoRA adapters that are in GPU memory at once; 0 without LoRA."""
+    lora_rank: int = 16
+    """Largest rank of an adapter."""
+    whole_windows: bool = False
+    """Layers with a sliding window keep the whole context, as those without."""
+    wide_states: bool = False
+    """Recurrent states are kept in float32."""
     expert_parallel: bool = False
     beyond_max_model_len: bool = False
     """The user's word that the model may be asked for more than its config says."""
@@ -92,6 +102,8 @@ class Wish:
     accelerator: Accelerator = field(default_factory=Accelerator)
     needs: Needs = ()
     """What each pod takes of its node beside GPUs."""
+    uncounted: tuple[str, ...] = ()
+    """What the user asked of the engine that takes memory and is not planned for: sentences."""
     priority: int = 0
     rollout: RolloutMode = RolloutMode.AUTO
     measured: Mapping[str, tuple[MeasuredLayout, ...]] | None = field(default=None, hash=False)

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-_SHORTEST_PREFIX = 4
-"""Characters after the dashes below which a beginning is ambiguous in any release of vLLM."""
-
 
 def value_of(args: Sequence[str], flag: str) -> str | None:
     """The value that vLLM takes for `flag` (the last one given); None when it is not given."""
@@ -73,4 +70,6 @@ def _name(token: str) -> str | None:
 
 
 def _means(name: str, flag: str) -> bool:
-    return name == flag or (len(name) - 2 >= _SHORTEST_PREFIX and flag.startswith(name))
+    """A beginning counts whatever its length: one that is ambiguous never works, and none of the flags that
+    are read here begins with the whole name of another one (a test holds that against vLLM's own list)."""
+    return name == flag or (name.startswith("--") and len(name) > 2 and flag.startswith(name))

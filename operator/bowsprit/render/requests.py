@@ -1,7 +1,7 @@
 """What one pod of a model asks of its node beside GPUs, read from the pod as it is rendered.
 
-The engine, whatever is installed before it starts, and all that the user's template adds are in it, so that no
-field has to be thought of here.
+The engine, whatever is installed before it starts, and all that the user's template adds are in it, so that
+no field has to be thought of here.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bowsprit.api import defaults
@@ -16,15 +16,20 @@ from bowsprit.api.v1alpha1 import (
     ModelDeploymentSpec,
     Parallelism,
 )
+from bowsprit.facts.context import ACTIVATION_DTYPES
 from bowsprit.facts.model import ModelFacts
 from bowsprit.plan.fleet import Toleration
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Wish
 from bowsprit.render import engine_args
 from bowsprit.render.quantities import parse_bytes
+from bowsprit.render.uncounted import uncounted
 
 _LONG_CONTEXT = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
 """vLLM takes more than config.json's own limit when it says 1 or true."""
+
+_WHOLE_WINDOWS = ("--disable-hybrid-kv-cache-manager", "--disable-sliding-window")
+_STATE_DTYPES = ("--mamba-cache-dtype", "--mamba-ssm-cache-dtype")
 
 _GIB = 2**30
 _PLANNED = Demand()
@@ -52,6 +57,7 @@ def wish_of(deployment: ModelDeployment, facts: ModelFacts | None) -> Wish:
         explicit=explicit_of(spec),
         objective=objective_of(spec),
         accelerator=accelerator_of(spec),
+        uncounted=uncounted(args_of(spec)),
         priority=defaults.PRIORITY if spec.priority is None else spec.priority,
         rollout=rollout_of(spec),
     )
@@ -75,9 +81,25 @@ def demand_of(spec: ModelDeploymentSpec) -> Demand:
         max_batched_tokens=tokens or max(_PLANNED.max_batched_tokens, least_tokens),
         max_sequences=sequences or min(_PLANNED.max_sequences, tokens or _PLANNED.max_sequences),
         eager=engine_args.switch_of(args, "--enforce-eager") or False,
+        block_tokens=engine_args.integer_of(args, "--block-size") or _PLANNED.block_tokens,
+        lora_slots=_lora_slots(args),
+        lora_rank=engine_args.integer_of(args, "--max-lora-rank") or _PLANNED.lora_rank,
+        whole_windows=any(engine_args.switch_of(args, flag) for flag in _WHOLE_WINDOWS),
+        wide_states=any(engine_args.value_of(args, flag) == "float32" for flag in _STATE_DTYPES),
         expert_parallel=parallelism.expert or False,
         beyond_max_model_len=str(_env_of(spec).get(_LONG_CONTEXT)).lower() in ("1", "true"),
     )
+
+
+def _lora_slots(args: Sequence[str]) -> int:
+    if not engine_args.switch_of(args, "--enable-lora"):
+        return 0
+    return engine_args.integer_of(args, "--max-loras") or 1
+
+
+def dtype_of(spec: ModelDeploymentSpec) -> str | None:
+    """What the model is served in when the user's arguments say so, by its one name."""
+    return ACTIVATION_DTYPES.get(engine_args.value_of(args_of(spec), "--dtype") or "")
 
 
 def explicit_of(spec: ModelDeploymentSpec) -> ExplicitLayout:
