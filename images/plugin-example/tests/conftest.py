@@ -86,7 +86,7 @@ def complete(
 
 
 def _environment(plugins: Path, cache: Path, loads: str) -> dict[str, str]:
-    """Workers are forked, so that vLLM is imported once for all engines of a process."""
+    """The engine's core stays in the process that asks, which imports vLLM once for all engines."""
     return {
         **os.environ,
         "PYTHONPATH": f"{plugins}:{RUNTIME}",
@@ -96,7 +96,6 @@ def _environment(plugins: Path, cache: Path, loads: str) -> dict[str, str]:
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "OMP_NUM_THREADS": "1",
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-        "VLLM_WORKER_MULTIPROCESSING_METHOD": "fork",
         "VLLM_NO_USAGE_STATS": "1",
         "HF_HUB_OFFLINE": "1",
     }

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import configparser
-import sys
 import zipfile
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -43,36 +39,3 @@ def test_the_wheel_holds_the_package_and_nothing_beside_it(name: str, wheels: di
         folders = {member.split("/")[0] for member in wheel.namelist()}
     module = name.replace("-", "_")
     assert folders == {module, f"bowsprit_{module}-1.0.0.dist-info"}
-
-
-@pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What a plugin registers, with a vLLM that only takes notes."""
-    notes: dict[str, Any] = {}
-    vllm = ModuleType("vllm")
-    vllm.ModelRegistry = type("ModelRegistry", (), {"register_model": staticmethod(notes.__setitem__)})
-    config = ModuleType("vllm.model_executor.models.config")
-    config.MODELS_CONFIG_MAP = {}
-    hook = ModuleType("uneven_llama.hook")
-    hook.UnevenLlamaConfig = object
-    for module in (
-        vllm,
-        ModuleType("vllm.model_executor"),
-        ModuleType("vllm.model_executor.models"),
-        config,
-        hook,
-    ):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    return notes
-
-
-def test_the_class_is_named_and_not_imported(name: str, registered: dict[str, Any]) -> None:
-    package = import_module(name.replace("-", "_"))
-    package.register()
-    package.register()  # vLLM may ask again
-    ((architecture, implementation),) = registered.items()
-    module, _, cls = implementation.partition(":")
-    assert architecture == cls == package.ARCHITECTURE
-    source = Path(package.__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py")
-    assert f"class {cls}(" in source.read_text(encoding="utf-8")
-    assert module not in sys.modules
