@@ -20,6 +20,9 @@ LAYOUT_ENV = "BOWSPRIT_LAYOUT"
 PLUGINS_ENV = "BOWSPRIT_PLUGINS"
 PREFLIGHT_ENV = "BOWSPRIT_PREFLIGHT"
 
+REPORT_KEY, IMAGES_KEY = "report.json", "images.json"
+"""In the ConfigMap that keeps what preflight reported."""
+
 MASTER_PORT = 29501
 """vLLM's own default for the rendezvous of several pods."""
 

@@ -27,6 +27,11 @@ INSTALLING: dict[str, Any] = {
 }
 """pip, which unpacks some wheels."""
 
+PREFLIGHT: dict[str, dict[str, str]] = {
+    "requests": {"cpu": "500m", "memory": "2Gi"},
+    "limits": {"cpu": "4", "memory": "8Gi"},
+}
+"""vLLM without a model: what its imports take, and room for a plugin's."""
 ENGINE_REQUESTS = {"cpu": "2", "memory": "8Gi"}
 """Of an engine, whatever its GPUs: the smallest machines with a GPU have 4 cores and 16 GiB."""
 

@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 
+from bowsprit.render.preflight import preflight_job
 from bowsprit.render.problems import problems
 from bowsprit.render.revision import to_controller_revision
 from bowsprit.render.services import services
 from bowsprit.render.workload import workload
-from tests.unit.render.examples import EXAMPLES, OWNER, revision, spec
+from tests.unit.render.examples import EXAMPLES, IMAGES, OWNER, revision, spec
 
 
 def manifests(name: str) -> list[dict[str, Any]]:
     example = EXAMPLES[name]
     what = revision(**example.fields)
     return [
+        preflight_job(OWNER, spec(**example.fields), IMAGES["runtime"]),
         to_controller_revision(what, OWNER),
         *services(OWNER, what.hash),
         workload(OWNER, what, example.layout, replicas=2),
