@@ -10,10 +10,11 @@ _DEFAULT_REGISTRY, _DEFAULT_FOLDER = "docker.io", "library"
 
 
 def pinned(image: str, image_id: str) -> str | None:
-    """`image` by the digest in a container's status.imageID; None where that names no digest of its repository.
+    """`image` by the digest in a container's status.imageID; None where that names none of its repository.
 
-    Of an image for several machines this is the digest of the index: nodes of another kind take their own part.
-    An image that was loaded into the node by hand has no digest that a registry would know, and keeps its tag.
+    Of an image for several machines this is the digest of the index, and nodes of another kind take their own
+    part. An image that was loaded into the node by hand has no digest that a registry would know; it keeps
+    its tag.
     """
     match = _DIGEST.fullmatch(image_id)
     if match is None or _full(match["repository"]) != _full(_repository(image)):
