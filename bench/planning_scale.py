@@ -13,19 +13,20 @@ from time import perf_counter
 
 from bench.figure import Figure
 from bench.greedy import greedy_plan
-from bowsprit.facts.model import Divisor, KvCache, KvKind, Layer, ModelFacts
+from bowsprit.facts.model import ModelFacts
 from bowsprit.plan import layout
 from bowsprit.plan.fleet import Fleet, GpuNode
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.planner import plan
 from bowsprit.plan.result import Plan
 from bowsprit.plan.wish import Demand, Wish
+from tests.models import transformer
 
 NODES = 5000
 MODELS = 1000
 RUNS = 5
 
-# layers, hidden, intermediate, heads, KV heads, vocabulary, experts, experts per token
+# layers, hidden, inner, heads, KV heads, vocabulary, experts, active ones
 SHAPES = (
     (32, 4096, 14336, 32, 8, 128256, 0, 1),
     (80, 8192, 28672, 64, 8, 128256, 0, 1),
@@ -41,38 +42,17 @@ SHAPES = (
 
 
 def facts(number: int) -> ModelFacts:
-    layers, hidden, inner, heads, kv_heads, vocabulary, experts, per_token = SHAPES[number % len(SHAPES)]
-    width = hidden // heads
-    mlp = 3 * hidden * inner * 2
-    layer = Layer(
-        sharded_bytes=2 * heads * width * hidden * 2 + (0 if experts else mlp),
-        kv_projection_bytes=2 * kv_heads * width * hidden * 2,
-        expert_bytes=mlp * experts,
-        replicated_bytes=4 * hidden + 2 * experts * hidden,
-        kv=KvCache(KvKind.FULL, kv_heads, 2 * width),
-    )
-    return ModelFacts(
-        digest=f"shape-{number % len(SHAPES)}",
-        architecture="BenchForCausalLM",
-        layers=(layer,) * layers,
-        embedding_bytes=2 * vocabulary * hidden,
-        head_bytes=2 * vocabulary * hidden,
-        tied=False,
-        extra_bytes=0,
-        hidden_size=hidden,
-        intermediate_size=inner * per_token,
+    layers, hidden, inner, heads, kv_heads, vocabulary, experts, active = SHAPES[number % len(SHAPES)]
+    return transformer(
+        f"Shape{number % len(SHAPES)}",
+        layers=layers,
+        hidden=hidden,
+        inner=inner,
         heads=heads,
+        vocabulary=vocabulary,
         kv_heads=kv_heads,
-        head_dim=width,
-        vocab_size=vocabulary,
         experts=experts,
-        dtype="bfloat16",
-        dtype_bytes=2,
-        kv_dtype_bytes=2,
-        quantization=None,
-        max_model_len=131072,
-        divisors=(Divisor("intermediate_size", inner),),
-        expert_parallel_divisors=(),
+        active=active,
     )
 
 

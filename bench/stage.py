@@ -18,7 +18,8 @@ from bowsprit.api.crd import crd_yaml
 from e2e.cluster.control_plane import ControlPlane
 from e2e.cluster.nodes import gpu_node
 from e2e.cluster.waiting import wait_until
-from tests.integration.arena import SMALL, OperatorProcess
+from tests.integration.arena import OperatorProcess
+from tests.models import LLAMA_8B
 
 Json = dict[str, Any]
 
@@ -155,7 +156,7 @@ def config_map(name: str) -> Json:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": name, "namespace": NAMESPACE},
-        "data": {"config.json": json.dumps(SMALL)},
+        "data": {"config.json": json.dumps(LLAMA_8B)},
     }
 
 

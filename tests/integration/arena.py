@@ -27,6 +27,7 @@ from bowsprit.cluster import access
 from e2e.cluster.control_plane import ControlPlane
 from e2e.cluster.nodes import create_nodes, gpu_node
 from e2e.cluster.waiting import wait_until
+from tests.models import LLAMA_8B
 
 PCIE = "NVIDIA-A100-80GB-PCIe"
 SXM = "NVIDIA-A100-SXM4-80GB"
@@ -34,21 +35,6 @@ GPU = "nvidia.com/gpu"
 MDEP = "/apis/bowsprit.dev/v1alpha1/namespaces/{}/modeldeployments"
 
 Json = dict[str, Any]
-
-SMALL = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-    "max_position_embeddings": 131072,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
-"""Llama-3.1-8B: fits on one GPU of 80 GB."""
 
 
 class OperatorProcess:
@@ -188,7 +174,7 @@ class Arena:
 
     def model(self, name: str, *, config: Mapping[str, Any] | str | None = None, **spec: Any) -> None:
         """Applies a ModelDeployment and its ConfigMap. By default Llama-3.1-8B with 8k context: one GPU."""
-        text = config if isinstance(config, str) else json.dumps(config or SMALL)
+        text = config if isinstance(config, str) else json.dumps(config or LLAMA_8B)
         self.apply(
             {
                 "apiVersion": "v1",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.arena import SMALL, Arena, Referee
+from tests.integration.arena import Arena, Referee
 from tests.integration.life import (
     TWO_PODS,
     become_ready,
@@ -22,6 +22,7 @@ from tests.integration.life import (
     uids,
     workloads,
 )
+from tests.models import LLAMA_8B
 
 pytestmark = pytest.mark.integration
 
@@ -227,7 +228,7 @@ def test_whatever_changes_the_pods_is_a_new_revision_and_the_history_is_bounded(
         stage.patch("chat", spec)
         stage.wait_ready("chat")
         seen.append(target(stage, "chat"))
-    config = {"data": {"config.json": json.dumps({**SMALL, "num_hidden_layers": 30})}}
+    config = {"data": {"config.json": json.dumps({**LLAMA_8B, "num_hidden_layers": 30})}}
     stage.kubectl("patch", "configmap", "chat-config", "-p", json.dumps(config))
     stage.wait("a revision of the new config", lambda: target(stage, "chat") not in seen)
     stage.wait_ready("chat")

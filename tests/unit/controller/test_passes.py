@@ -26,10 +26,10 @@ from bowsprit.inventory.products import ProductTable
 from bowsprit.plan.key import ModelKey
 from bowsprit.render.names import PLACEMENT_GATE
 from bowsprit.status.observed import ApplyError
-from tests.unit.controller.world import LLAMA
+from tests.models import LLAMA_8B
 from tests.unit.inventory.objects import node
 
-FACTS = facts_from_config_map("c", "team", {"data": {"config.json": json.dumps(LLAMA)}}, {})
+FACTS = facts_from_config_map("c", "team", {"data": {"config.json": json.dumps(LLAMA_8B)}}, {})
 A, B = ModelKey("team", "a"), ModelKey("team", "b")
 
 

@@ -28,22 +28,10 @@ from bowsprit.controller.settings import Settings
 from bowsprit.controller.writer import Writer
 from bowsprit.inventory.products import ProductTable
 from bowsprit.plan.key import ModelKey
+from tests.models import LLAMA_8B
 from tests.unit.json_patch import TestFailed, patched
 
 Json = dict[str, Any]
-
-LLAMA = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-    "max_position_embeddings": 131072,
-    "torch_dtype": "bfloat16",
-}
 
 
 class Server(KubeClient):
@@ -157,7 +145,7 @@ class World:
 
     def model(self, name: str) -> None:
         meta = {"namespace": "team", "name": name}
-        data = {"config.json": json.dumps(LLAMA)}
+        data = {"config.json": json.dumps(LLAMA_8B)}
         self.book.config_maps.upsert(self.server.put(CONFIG_MAPS, {"metadata": meta, "data": data}))
         spec = {
             "model": {"uri": "hf://example/model", "config": {"configMapRef": {"name": name}}},

@@ -6,60 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bowsprit.facts.model import Divisor, KvCache, KvKind, Layer, ModelFacts
+from bowsprit.facts.model import ModelFacts
 from bowsprit.plan.fleet import Fleet, GpuNode
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import Plan
 from bowsprit.plan.wish import Demand, MeasuredLayout, Wish
+from tests.models import transformer
 
 PCIE = "NVIDIA-A100-80GB-PCIe"
 SXM = "NVIDIA-A100-SXM4-80GB"
-
-
-def transformer(
-    name: str,
-    *,
-    layers: int,
-    hidden: int,
-    inner: int,
-    heads: int,
-    vocabulary: int,
-    experts: int = 0,
-    active: int = 1,
-) -> ModelFacts:
-    """A bfloat16 decoder with 8 KV heads of 128, dense or with routed experts."""
-    width, kv_heads = hidden // heads, 8
-    mlp = 3 * hidden * inner * 2
-    layer = Layer(
-        sharded_bytes=4 * heads * width * hidden + (0 if experts else mlp),
-        kv_projection_bytes=4 * kv_heads * width * hidden,
-        expert_bytes=mlp * experts,
-        replicated_bytes=4 * hidden + 2 * experts * hidden,
-        kv=KvCache(KvKind.FULL, kv_heads, 2 * width),
-    )
-    return ModelFacts(
-        digest=name,
-        architecture=f"{name}ForCausalLM",
-        layers=(layer,) * layers,
-        embedding_bytes=2 * vocabulary * hidden,
-        head_bytes=2 * vocabulary * hidden,
-        tied=False,
-        extra_bytes=0,
-        hidden_size=hidden,
-        intermediate_size=inner * active,
-        heads=heads,
-        kv_heads=kv_heads,
-        head_dim=width,
-        vocab_size=vocabulary,
-        experts=experts,
-        dtype="bfloat16",
-        dtype_bytes=2,
-        kv_dtype_bytes=2,
-        quantization=None,
-        max_model_len=131072,
-        divisors=(Divisor("intermediate_size", inner),),
-        expert_parallel_divisors=(),
-    )
 
 
 LLAMA_8B = transformer("Llama8B", layers=32, hidden=4096, inner=14336, heads=32, vocabulary=128256)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
-from bowsprit.facts.model import KvCache, KvKind, Layer, ModelFacts
+from bowsprit.facts.model import KvCache, KvKind, Layer
 from bowsprit.plan.result import Layout
 from bowsprit.render.owner import Owner
 from bowsprit.render.revision import Revision, revision_of
+from tests.models import transformer
 
 A100 = "NVIDIA-A100-80GB-PCIe"
 OWNER = Owner("llama", "chat", "7f3c0a52-8b6e-4d0f-9a51-0c1d2e3f4a5b")
@@ -17,28 +18,11 @@ OWNER = Owner("llama", "chat", "7f3c0a52-8b6e-4d0f-9a51-0c1d2e3f4a5b")
 IMAGES = {"runtime": "registry.example.com/runtime:1"}
 
 _LAYER = Layer(1_500_000_000, 200_000_000, 0, 16_384, KvCache(KvKind.FULL, kv_heads=8, values_per_head=256))
-FACTS = ModelFacts(
+FACTS = replace(
+    transformer("Llama", layers=80, hidden=8192, inner=28672, heads=64, vocabulary=128256),
     digest="70b",
-    architecture="LlamaForCausalLM",
     layers=(_LAYER,) * 80,
-    embedding_bytes=2_101_346_304,
-    head_bytes=2_101_346_304,
-    tied=False,
-    extra_bytes=0,
-    hidden_size=8192,
-    intermediate_size=28672,
-    heads=64,
-    kv_heads=8,
-    head_dim=128,
-    vocab_size=128256,
-    experts=0,
-    dtype="bfloat16",
-    dtype_bytes=2,
-    kv_dtype_bytes=2,
-    quantization=None,
-    max_model_len=131072,
     divisors=(),
-    expert_parallel_divisors=(),
 )
 
 ONE_POD = Layout(A100, tensor=1, pipeline=3, gpus_per_pod=3, layer_partition=(27, 27, 26))

@@ -6,38 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
-from bowsprit.facts.model import FactsError, KvCache, KvKind, Layer, ModelFacts
+from bowsprit.facts.model import FactsError
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import Layout, ModelPlan, PodPlan, Refusal, ReplicaPlan, Stage
 from bowsprit.status.observed import ApplyError, Observed, PodFailure, Unit
+from tests.models import transformer
 
 KEY = ModelKey("chat", "llama")
 A100 = "NVIDIA-A100-80GB-PCIe"
 
-LAYER = Layer(100, 10, 0, 1, KvCache(KvKind.FULL, kv_heads=8, values_per_head=256))
-FACTS = ModelFacts(
-    digest="d1",
-    architecture="LlamaForCausalLM",
-    layers=(LAYER, LAYER),
-    embedding_bytes=10,
-    head_bytes=10,
-    tied=False,
-    extra_bytes=0,
-    hidden_size=8192,
-    intermediate_size=28672,
-    heads=64,
-    kv_heads=8,
-    head_dim=128,
-    vocab_size=128256,
-    experts=0,
-    dtype="bfloat16",
-    dtype_bytes=2,
-    kv_dtype_bytes=2,
-    quantization=None,
-    max_model_len=131072,
-    divisors=(),
-    expert_parallel_divisors=(),
-)
+FACTS = transformer("Llama", layers=80, hidden=8192, inner=28672, heads=64, vocabulary=128256)
 
 LAYOUT = Layout(A100, tensor=1, pipeline=2, gpus_per_pod=1, layer_partition=(40, 40))
 STAGE = Stage(layers=40, weights_gib=65.71, kv_gib=2.5, other_gib=3.25, capacity_gib=73.3)
