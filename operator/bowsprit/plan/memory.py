@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
 
-from bowsprit.facts.model import KvCache, KvKind, Layer, ModelFacts
+from bowsprit.facts.model import Layer, ModelFacts
+from bowsprit.plan.cache import cache, context_length
 from bowsprit.plan.result import Stage
 from bowsprit.plan.wish import Demand
 
 MIB = 2**20
 GIB = 2**30
 
-STATE_COPIES = 2
-"""Recurrent state is kept twice while prefix caching is on (mamba_cache_mode "align", the default)."""
 BUFFERS = GIB // 2
 """Input buffers and attention workspaces."""
 GRAPHS_DENSE = GIB
@@ -61,11 +60,6 @@ class Costs:
         return list(accumulate(self.layers, initial=0.0))
 
 
-def context_length(facts: ModelFacts, demand: Demand) -> int:
-    """Tokens of the longest request: what was asked for, else the model's own limit, else 4,096."""
-    return demand.max_model_len or facts.max_model_len or 4096
-
-
 def capacity(memory_mib: int, demand: Demand) -> float:
     """The engine's share of one GPU."""
     return memory_mib * MIB * demand.utilization
@@ -95,28 +89,6 @@ def adapters(values: int, facts: ModelFacts, demand: Demand) -> float:
     """LoRA adapters of matrices with `values` inputs and outputs (vLLM lora/layers): one half of each adapter
     is whole on every tensor rank, and the other is counted so too."""
     return demand.lora_slots * demand.lora_rank * values * facts.dtype_bytes
-
-
-def layer_cache(kv: KvCache, facts: ModelFacts, demand: Demand, tensor: int, pipeline: int) -> float:
-    """KV cache of one layer on one rank for the whole demand (vLLM v1/kv_cache_interface.py).
-
-    Every request has whole blocks; the pool has one null block more. A sliding window keeps its window per
-    request and once the tokens that are in flight through the stages (config/vllm.py).
-    """
-    if kv.kind is KvKind.NONE:
-        return 0.0
-    if kv.kind is KvKind.STATE:
-        # A state that is float32 in part already is counted as if it were not: rather too much.
-        state_bytes = kv.state_bytes * (2 if demand.wide_states else 1)
-        return STATE_COPIES * (demand.concurrency + 1) * state_bytes / tensor
-    length, block = context_length(facts, demand), demand.block_tokens
-    blocks = demand.concurrency * ceil(length / block)
-    if kv.kind is KvKind.SLIDING and not demand.whole_windows:
-        window = demand.concurrency * (ceil(min(max(kv.window - 1, 1), length) / block) + 1)
-        blocks = min(blocks + demand.concurrency, window + ceil(demand.max_batched_tokens * pipeline / block))
-    heads = max(1, kv.kv_heads // tensor)
-    values = kv.latent_values if kv.kind is KvKind.MLA else heads * kv.values_per_head
-    return (blocks + 1) * block * values * (demand.kv_dtype_bytes or facts.kv_dtype_bytes)
 
 
 def activations(facts: ModelFacts, demand: Demand, tensor: int) -> float:
@@ -181,21 +153,22 @@ def costs(facts: ModelFacts, demand: Demand, tensor: int, pipeline: int) -> Cost
     """
     weights = rank_weights(facts, demand, tensor)
     embedding, head, tied = weights.embedding, weights.head, weights.tied
-    caches = _each(facts.layers, lambda layer: layer_cache(layer.kv, facts, demand, tensor, pipeline))
+    kept_cache = cache(facts, demand, tensor, pipeline)
     lora = _each(facts.layers, lambda layer: adapters(layer.adapter_values, facts, demand))
     total = sum(weights.layers)
     kept = max(0.0, 1 - demand.cpu_offload_gib * GIB * pipeline / total) if total else 1.0
     untied_head = 0.0 if facts.head_on_every_stage else head
     return Costs(
         layers=tuple(
-            weight * kept + cache + adapter
-            for weight, cache, adapter in zip(weights.layers, caches, lora, strict=True)
+            weight * kept + kv + adapter
+            for weight, kv, adapter in zip(weights.layers, kept_cache.layers, lora, strict=True)
         ),
         first=weights.towers + (0.0 if facts.embedding_on_every_stage else embedding),
         last=(0.0 if facts.embedding_on_every_stage else embedding) if tied else untied_head,
         last_alone=0.0 if tied else untied_head,
         everywhere=other(facts, demand, tensor)
         + weights.everywhere
+        + kept_cache.spill
         + adapters(2 * (facts.hidden_size + facts.vocab_size), facts, demand)
         + (embedding if facts.embedding_on_every_stage else 0.0)
         + (head if facts.head_on_every_stage else 0.0),
@@ -222,13 +195,13 @@ def stages(
     engine = other(facts, demand, tensor)
     cost = costs(facts, demand, tensor, pipeline)
     cumulative = cost.cumulative()
-    cache = _each(facts.layers, lambda layer: layer_cache(layer.kv, facts, demand, tensor, pipeline))
+    kept_cache = cache(facts, demand, tensor, pipeline)
     answer = []
     start = 0
     for count in partition:
         end = start + count
         size = cost.stage(start, end, cumulative)
-        kv = sum(cache[start:end])
+        kv = sum(kept_cache.layers[start:end]) + kept_cache.spill
         answer.append(
             Stage(
                 layers=count,

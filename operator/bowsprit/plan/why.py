@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bowsprit.api.scheduling import Objective
 from bowsprit.plan.ask import Option, Placement
+from bowsprit.plan.cache import context_length
 from bowsprit.plan.divide import tensor_fault
 from bowsprit.plan.ground import Ground
-from bowsprit.plan.memory import context_length
 from bowsprit.plan.options import Options
 from bowsprit.plan.wish import ExplicitLayout, Wish
 from bowsprit.plan.words import count, gib, short

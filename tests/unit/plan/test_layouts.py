@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bowsprit.api.scheduling import Objective
-from bowsprit.facts.model import Divisor, KvCache, KvKind
+from bowsprit.facts.model import Divisor
 from bowsprit.plan.divide import tensor_fault
 from bowsprit.plan.fleet import Fleet
-from bowsprit.plan.memory import GIB, Costs, context_fits, costs, layer_cache
+from bowsprit.plan.memory import GIB, Costs, context_fits, costs
 from bowsprit.plan.partition import balanced, fewest_stages, fullest
 from bowsprit.plan.planner import plan
 from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout
@@ -124,15 +124,6 @@ def test_replicas_of_one_model_may_differ():
 def test_a_tensor_size_must_divide_what_vllm_divides(change, tensor, words):
     fault = tensor_fault(replace(LLAMA_8B, **change), tensor, expert_parallel=False)
     assert (fault or "").startswith(words) if words else fault is None
-
-
-def test_kv_cache_is_in_whole_blocks_with_a_null_block_and_one_head_at_least():
-    demand = Demand(max_model_len=100, concurrency=3)
-    kv = KvCache(KvKind.FULL, 8, 256)
-    assert layer_cache(kv, LLAMA_8B, demand, 1, 1) == (3 * 7 + 1) * 16 * 8 * 256 * 2
-    assert layer_cache(kv, LLAMA_8B, demand, 16, 1) == (3 * 7 + 1) * 16 * 1 * 256 * 2
-    latent = KvCache(KvKind.MLA, latent_values=576)
-    assert layer_cache(latent, LLAMA_8B, demand, 8, 1) == (3 * 7 + 1) * 16 * 576 * 2
 
 
 def test_tied_embeddings_are_on_both_ends_only_when_these_are_different_stages():

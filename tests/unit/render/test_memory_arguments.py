@@ -15,6 +15,7 @@ import pytest
 from bowsprit.facts.config import facts_from_config
 from bowsprit.facts.model import ModelFacts
 from bowsprit.plan import memory
+from bowsprit.plan.cache import cache
 from bowsprit.plan.wish import Demand
 from bowsprit.render.engine_args import has_flag
 from bowsprit.render.uncounted import uncounted
@@ -174,9 +175,5 @@ def test_adapters_take_their_rank_times_inputs_and_outputs_of_every_matrix() -> 
 
 
 def test_larger_blocks_round_the_context_up() -> None:
-    facts = llama()
-    small, large = (
-        memory.layer_cache(facts.layers[0].kv, facts, Demand(1000, block_tokens=block), 1, 1)
-        for block in (16, 128)
-    )
+    small, large = (cache(llama(), Demand(1000, block_tokens=block), 1, 1).layers[0] for block in (16, 128))
     assert small / large == pytest.approx((63 + 1) * 16 / ((8 + 1) * 128))
