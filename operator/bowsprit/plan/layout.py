@@ -48,14 +48,14 @@ class Cut:
 
 
 class Field(StrEnum):
-    """The field of the spec that a bound is about."""
+    """The field of the spec, or the option of the command line, that a bound is about."""
 
-    TENSOR = "parallelism.tensor"
-    PIPELINE = "parallelism.pipeline"
-    GPUS_PER_POD = "parallelism.gpusPerPod"
-    PARTITION = "parallelism.layerPartition"
-    UTILIZATION = "capacity.gpuMemoryUtilization"
-    TABLE = "layouts"
+    TENSOR = "spec.parallelism.tensor"
+    PIPELINE = "spec.parallelism.pipeline"
+    GPUS_PER_POD = "spec.parallelism.gpusPerPod"
+    PARTITION = "spec.parallelism.layerPartition"
+    UTILIZATION = "spec.capacity.gpuMemoryUtilization"
+    TABLE = "--layouts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,17 @@ class Bound:
     tensor: int
     field: Field
     text: str
+    amount: str = ""
+    """What of the sentence depends on the tensor size: it goes between `text` and `rest`."""
+    rest: str = ""
+    pod_gpus: int = 0
+    """GPUs of a node that would do, where none has as many."""
+
+    @property
+    def words(self) -> str:
+        if not self.amount:
+            return self.text
+        return f"with tensor {self.tensor} {self.text} {self.amount}{self.rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +129,8 @@ def _in_stages(facts: ModelFacts | None, result: Cut | Bound) -> Cut | Bound:
     """The cut, or why the model cannot have its stages."""
     if facts is None or facts.stageable or isinstance(result, Bound) or result.pipeline == 1:
         return result
-    text = (
-        f"with tensor {result.tensor} the model needs {result.pipeline} stages, and vLLM cannot split "
-        f"{facts.architecture} (it lacks SupportsPP)"
-    )
-    return Bound(result.tensor, Field.TENSOR, text)
+    why = f", and vLLM cannot split {facts.architecture} (it lacks SupportsPP)"
+    return Bound(result.tensor, Field.TENSOR, "the model needs", f"{result.pipeline} stages", why)
 
 
 def _sorted_out(results: Sequence[Cut | Bound]) -> Candidates:
@@ -167,9 +175,8 @@ class _Search:
         least = self.least_pipeline(tensor)
         if least is None:
             cost = memory.costs(self.facts, self.demand, tensor, layers)
-            one_layer = self._against_room(fullest(cost, (1,) * layers))
-            text = f"with tensor {tensor} even a stage of one layer needs {one_layer}"
-            return Bound(tensor, Field.TENSOR, text)
+            one_layer = f"{fullest(cost, (1,) * layers) / GIB:.1f} GiB"
+            return Bound(tensor, Field.TENSOR, "even a stage of one layer needs", one_layer, self._room_words)
         cut = _whole_pods(self.explicit, tensor, least)
         if cut.pipeline > layers:
             text = f"pods of {cut.pod_gpus} GPUs need {cut.pipeline} stages, more than the {layers} layers"
@@ -193,17 +200,17 @@ class _Search:
         full = fullest(cost, split or even)
         if full <= self.room:
             return Cut(tensor, pipeline, self.explicit.gpus_per_pod or tensor)
-        text = (
-            f"with tensor {tensor} and pipeline {pipeline} the fullest stage needs {self._against_room(full)}"
-        )
+        text = f"with tensor {tensor} and pipeline {pipeline} the fullest stage needs {full / GIB:.1f} GiB"
+        text += self._room_words
         if split and fullest(cost, even) <= self.room:
             text += f"; the even split {','.join(map(str, even))} fits"
         elif least := self.least_pipeline(tensor):
             text += f"; pipeline {least} fits"
         return Bound(tensor, Field.PARTITION if split else Field.PIPELINE, text)
 
-    def _against_room(self, size: float) -> str:
-        return f"{size / GIB:.1f} GiB of a GPU, and {self.room / GIB:.1f} GiB may be used"
+    @property
+    def _room_words(self) -> str:
+        return f" of a GPU, and {self.room / GIB:.1f} GiB may be used"
 
 
 def explicit_bound(explicit: ExplicitLayout, tensor: int, layers: int | None) -> Bound | None:

@@ -47,7 +47,7 @@ def options_of(wish: Wish, sites: tuple[Site, ...]) -> Options:
             else:
                 text = f"a pod of {cut.pod_gpus} GPUs is more than a node has: the largest has {site.largest}"
                 field = Field.GPUS_PER_POD if wish.explicit.gpus_per_pod else Field.TENSOR
-                bounds.append(SiteBound(site, Bound(cut.tensor, field, text)))
+                bounds.append(SiteBound(site, Bound(cut.tensor, field, text, pod_gpus=cut.pod_gpus)))
     options = _ranked(found, wish)
     if options and wish.one_pod_only:
         found = in_one_pod(found, wish.explicit)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bowsprit.api.reasons import Reason
 from bowsprit.api.scheduling import RolloutMode
@@ -19,10 +19,11 @@ from bowsprit.plan.ground import Stock, tolerated
 from bowsprit.plan.holdings import Holdings
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.needs import shortfall
-from bowsprit.plan.options import Options, SiteBound, options_of
+from bowsprit.plan.no_layout import no_layout
+from bowsprit.plan.options import Options
 from bowsprit.plan.result import Refusal
 from bowsprit.plan.room import crowded_nodes, needs_words
-from bowsprit.plan.wish import ExplicitLayout, Wish
+from bowsprit.plan.wish import Wish
 from bowsprit.plan.words import count, listed, short
 
 
@@ -67,7 +68,7 @@ def refuse(model: Holdings, scarcity: Scarcity) -> Refusal:
     if not options.sites:
         return _no_nodes(wish, scarcity)
     if not options.options:
-        return _no_layout(wish, options)
+        return no_layout(wish, options)
     return _no_room(model, options, scarcity)
 
 
@@ -104,55 +105,6 @@ def _cause(wish: Wish, node: GpuNode) -> str:
         lack = shortfall(node.offers, node.offers, wish.needs)
         return f"too small for a pod, which asks for {needs_words(wish.needs)} ({lack})"
     return f"taint {taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect} is not tolerated"
-
-
-def _no_layout(wish: Wish, options: Options) -> Refusal:
-    product = options.sites[0].product
-    if wish.explicit != ExplicitLayout() and options.bounds:
-        nearest = _nearest(wish, options)
-        first = options.bounds[0]
-        message = f"{first.bound.field}: {first.bound.text} on {short(first.site.product)}."
-        if nearest is not None:
-            cut = nearest.cut
-            message += (
-                f" The nearest that works: tensor {cut.tensor}, pipeline {cut.pipeline}"
-                f" ({count(cut.gpus, 'GPU')} of {short(nearest.site.product)})."
-            )
-            return Refusal(
-                Reason.LAYOUT_REFUSED, message, cut.gpus, product=nearest.site.product, waits=False
-            )
-    bounds = listed((_bound(each) for each in _distinct(options.bounds)), shown=4)
-    message = f"No layout holds the model: {bounds or 'the measured table has no row for ' + product}."
-    message += " Ask for a shorter maxModelLen or less concurrency, quantise the model, or use larger GPUs."
-    return Refusal(Reason.DOES_NOT_FIT, message, product=product, waits=False)
-
-
-def _bound(each: SiteBound) -> str:
-    gpu = f"{short(each.site.product)} ({each.site.memory_mib / 1024:.1f} GiB)"
-    return f"on {gpu}, tp={each.bound.tensor}: {each.bound.text}"
-
-
-def _distinct(bounds: Sequence[SiteBound]) -> list[SiteBound]:
-    return list({(each.site.product, each.bound.text): each for each in bounds}.values())
-
-
-def _nearest(wish: Wish, options: Options) -> Option | None:
-    """The layout nearest to what was asked for, with as much of it kept as works."""
-    asked = wish.explicit
-    for loosened in (
-        ExplicitLayout(tensor=asked.tensor, pipeline=asked.pipeline, layer_partition=asked.layer_partition),
-        ExplicitLayout(tensor=asked.tensor, pipeline=asked.pipeline),
-        ExplicitLayout(tensor=asked.tensor),
-        ExplicitLayout(pipeline=asked.pipeline),
-        ExplicitLayout(),
-    ):
-        found = options_of(replace(wish, explicit=loosened), options.sites).options
-        if found:
-            tensor = asked.tensor or 1
-            return min(
-                found, key=lambda option: (abs(option.cut.tensor - tensor), option.cost, option.site.product)
-            )
-    return None
 
 
 # ---- not enough GPUs --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from tests.unit.plan.examples import (
     LLAMA_70B,
     MIXTRAL,
     PCIE,
+    SXM,
     fleet,
     measured,
     node,
@@ -63,7 +65,7 @@ def test_no_node_may_serve_the_model(accelerator, on, words):
             MIXTRAL,
             Demand(8192),
             ExplicitLayout(tensor=5),
-            "parallelism.tensor: 48 attention heads do not divide by 5",
+            "spec.parallelism.tensor: 48 attention heads do not divide by 5",
         ),
         (MIXTRAL, Demand(8192), ExplicitLayout(tensor=6), "8 KV heads do not divide by 6"),
         (LLAMA_8B, Demand(8192), ExplicitLayout(pipeline=33), "33 stages are more than the 32 layers"),
@@ -151,16 +153,60 @@ def test_what_vllm_would_refuse_with_gpus_in_hand_is_refused_before(facts, deman
 
 def test_a_class_that_cannot_be_split_into_stages_says_so_where_one_stage_is_too_small():
     answer = refusal(wish("m", GEMMA_3N, demand=Demand(131072)), fleet(1, 1))
-    assert answer.reason == "ModelDoesNotFit"
-    assert "tensor 1 the model needs 3 stages, and vLLM cannot split Gemma3nForCausalLM" in answer.message
+    assert (answer.reason, answer.waits) == ("NoMatchingNodes", True)
+    assert "Add a node with 4: " in answer.message
+    assert "needs 3 stages with tp=1" in answer.message
+    assert "and vLLM cannot split Gemma3nForCausalLM" in answer.message
 
 
-def test_a_pod_larger_than_every_node_is_refused_by_the_size_of_the_largest():
-    answer = refusal(
-        wish("m", LLAMA_70B, explicit=ExplicitLayout(tensor=8), demand=Demand(8192)), fleet(4, 4)
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        (
+            wish("m", LLAMA_70B, explicit=ExplicitLayout(tensor=8), demand=Demand(8192)),
+            "change spec.parallelism.tensor: the nearest that works now: tensor 4, pipeline 1 (4 GPUs of",
+        ),
+        (
+            wish("m", LLAMA_70B, explicit=ExplicitLayout(tensor=1, gpus_per_pod=8), demand=Demand(8192)),
+            "change spec.parallelism.gpusPerPod: the nearest that works now: tensor 1, pipeline 2 (",
+        ),
+        (measured("m", (8, 1)), "Or ask for a shorter maxModelLen"),
+    ],
+    ids=["by tensor", "by the user's pods", "no other layout"],
+)
+def test_a_pod_larger_than_every_node_waits_for_one_that_holds_it(wish, words):
+    answer = refusal(wish, fleet(4, 4))
+    assert (answer.reason, answer.waits, answer.gpus_wanted) == ("NoMatchingNodes", True, 8)
+    assert (
+        "Each pod takes 8 GPUs on one node, and the largest node of A100-80GB-PCIe has 4." in answer.message
     )
-    assert (answer.reason, answer.waits) == ("LayoutRefused", False)
-    assert "a pod of 8 GPUs is more than a node has: the largest has 4" in answer.message
+    assert words in answer.message
+
+
+@pytest.mark.parametrize(
+    ("explicit", "nearest"),
+    [
+        (ExplicitLayout(pipeline=64), "tensor 1, pipeline 32"),
+        (ExplicitLayout(tensor=2, pipeline=64), "tensor 2, pipeline 32"),
+        (ExplicitLayout(layer_partition=(16, 15)), "tensor 1, pipeline 2"),
+        (ExplicitLayout(layer_partition=(1,) * 40), "tensor 1, pipeline 32"),
+        (ExplicitLayout(tensor=3), "tensor 2, pipeline 1"),
+        (ExplicitLayout(tensor=5, pipeline=2), "tensor 4, pipeline 2"),
+    ],
+    ids=str,
+)
+def test_the_nearest_keeps_as_much_as_works(explicit, nearest):
+    answer = refusal(wish("m", LLAMA_8B, demand=Demand(8192), explicit=explicit), fleet(8, 8))
+    assert f"The nearest that works: {nearest} (" in answer.message
+
+
+def test_what_bounds_several_tensor_sizes_alike_is_said_once():
+    answer = refusal(wish("m", DBRX, demand=Demand(32768, 5000)), Fleet((node("a"), node("b", product=SXM))))
+    assert answer.message.count("even a stage of one layer needs") == 2
+    assert answer.message.count("may be used") == 2
+    assert re.search(
+        r"needs [\d.]+ GiB with tp=1, [\d.]+ GiB with tp=2, [\d.]+ GiB with tp=4", answer.message
+    )
 
 
 def test_a_model_that_no_layout_holds_says_the_gib_of_one_layer():
