@@ -95,7 +95,8 @@ class Engine(ApiModel):
             default=None,
             max_length=128,
             description="Further `vllm serve` arguments. Flags that Bowsprit sets itself are refused, in any spelling; "
-            "the planner reads --max-num-batched-tokens, --max-num-seqs and --enforce-eager.",
+            "the planner reckons with those that change memory (--dtype, --enable-lora, --block-size, "
+            "--max-num-batched-tokens, --max-num-seqs, --enforce-eager and others).",
         ),
         ATOMIC,
         rules(

@@ -180,6 +180,15 @@ class Architecture(ApiModel):
         matches("^[A-Za-z_][A-Za-z0-9_]*$", "must be the name of a class: letters, digits and '_'"),
         example("MyOptForCausalLM"),
     ]
+    uneven_tensor_parallel: Annotated[
+        bool | None,
+        Field(
+            default=None,
+            description="Your word that the class pads what does not divide: the planner may then take any tensor-parallel "
+            "size up to 8, and reckons with the padded dimensions.",
+        ),
+        example("true"),
+    ]
     hf_overrides: Annotated[
         dict[str, Any] | None,
         WithJsonSchema(

@@ -105,7 +105,7 @@ class _Sizes:
 
     def _token(self, kv: KvCache) -> int:
         """Bytes of one token in one layer."""
-        heads = max(1, kv.kv_heads // self.tensor)
+        heads = max(1, ceil(kv.kv_heads / self.tensor))
         values = kv.latent_values if kv.kind is KvKind.MLA else heads * kv.values_per_head
         return max(1, values * (self.demand.kv_dtype_bytes or self.facts.kv_dtype_bytes))
 

@@ -24,6 +24,8 @@ def place(asks: Iterable[Ask], stock: Stock) -> Packed:
     groups = peers(asks)
     choice = choose(groups, stock)
     packed = _one_by_one(groups, choice, stock)
+    if packed is None:
+        return _uncounted(groups, stock)
     if len(packed) <= MAX_EXACT and not _surely_best(packed, groups, stock):
         exact = pack_exactly(groups, choice, stock)
         if exact is not None and has_room(exact, stock):
@@ -34,15 +36,23 @@ def place(asks: Iterable[Ask], stock: Stock) -> Packed:
 def most(asks: Iterable[Ask], stock: Stock) -> int:
     """How many replicas `place` would place."""
     groups = peers(asks)
-    return len(_one_by_one(groups, choose(groups, stock), stock))
+    packed = _one_by_one(groups, choose(groups, stock), stock)
+    return len(_uncounted(groups, stock) if packed is None else packed)
 
 
-def _one_by_one(groups: Sequence[Peers], choice: Choice, stock: Stock) -> Packed:
+def _uncounted(groups: Sequence[Peers], stock: Stock) -> Packed:
+    """Placements where counting has chosen more than there is place for: pod sizes that do not divide each
+    other, nodes that lack something else than GPUs."""
+    packed = pack_in_turn((ask for group in groups for ask in group.asks), stock)
+    exact = pack_exactly(groups, None, stock) if len(packed) <= MAX_EXACT else None
+    return packed if exact is None or not has_room(exact, stock) else exact
+
+
+def _one_by_one(groups: Sequence[Peers], choice: Choice, stock: Stock) -> Packed | None:
+    """Places for what was chosen, or None when some of it has none."""
     packed = pack(items(groups, choice), stock)
     if packed is None and (shared := shared_out(groups, stock)) is not None:
         packed = pack(shared, stock)
-    if packed is None:
-        return pack_in_turn((ask for group in groups for ask in group.asks), stock)
     return packed
 
 

@@ -7,14 +7,14 @@ An explicit field replaces the search along its axis and is checked like any oth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from math import lcm
 
 from bowsprit.facts.model import ModelFacts
 from bowsprit.plan import memory
-from bowsprit.plan.divide import TENSOR_SIZES, tensor_fault
+from bowsprit.plan.divide import TENSOR_SIZES, UNEVEN_SIZES, tensor_fault
 from bowsprit.plan.memory import GIB
 from bowsprit.plan.partition import balanced, fewest_stages, fullest
 from bowsprit.plan.result import Stage
@@ -37,6 +37,8 @@ class Cut:
     pipeline: int
     pod_gpus: int
     """GPUs that must lie together on a node: `tensor`, or the user's own gpusPerPod."""
+    padded: bool = False
+    """The tensor size does not divide the model, whose class pads it."""
 
     @property
     def gpus(self) -> int:
@@ -88,7 +90,8 @@ class Candidates:
 def candidates(shape: Shape, demand: Demand, explicit: ExplicitLayout, memory_mib: int) -> Candidates:
     """All layouts by the memory model, by ascending tensor size."""
     search = _Search(shape.facts, demand, explicit, memory_mib)
-    return _sorted_out([_in_stages(shape.facts, search.cut(tensor)) for tensor in _tensors(explicit)])
+    sizes = _tensors(explicit, UNEVEN_SIZES if demand.uneven_tensor else TENSOR_SIZES)
+    return _sorted_out([_in_stages(shape.facts, search.cut(tensor)) for tensor in sizes])
 
 
 def measured_candidates(
@@ -117,12 +120,12 @@ def stage_budget(
     return memory.stages(shape.facts, demand, tensor, layers, memory_mib)
 
 
-def _tensors(explicit: ExplicitLayout) -> Sequence[int]:
+def _tensors(explicit: ExplicitLayout, sizes: Sequence[int]) -> Sequence[int]:
     if explicit.tensor is not None:
         return (explicit.tensor,)
     if explicit.gpus_per_pod is not None:
-        return [size for size in TENSOR_SIZES if explicit.gpus_per_pod % size == 0]
-    return TENSOR_SIZES
+        return [size for size in sizes if explicit.gpus_per_pod % size == 0]
+    return sizes
 
 
 def _in_stages(facts: ModelFacts | None, result: Cut | Bound) -> Cut | Bound:
@@ -155,7 +158,8 @@ class _Search:
 
     def cut(self, tensor: int) -> Cut | Bound:
         """The layout with this tensor size, or the first bound that it meets."""
-        if fault := tensor_fault(self.facts, tensor, self.demand.expert_parallel):
+        fault = tensor_fault(self.facts, tensor, self.demand.expert_parallel)
+        if fault and not self.demand.uneven_tensor:
             return Bound(tensor, Field.TENSOR, fault)
         if bound := explicit_bound(self.explicit, tensor, len(self.facts.layers)):
             return bound
@@ -167,7 +171,7 @@ class _Search:
                 f"{self.demand.utilization:g} leaves {outside:.2f} GiB of a GPU for the CUDA context and NCCL"
             )
             return Bound(tensor, Field.UTILIZATION, f"{text}, which need 1")
-        return cut
+        return replace(cut, padded=True) if fault and isinstance(cut, Cut) else cut
 
     def _least(self, tensor: int) -> Cut | Bound:
         """As few stages as fit, in whole pods."""

@@ -15,6 +15,7 @@ from math import ceil
 
 from bowsprit.facts.model import Layer, ModelFacts
 from bowsprit.plan.cache import cache, context_length
+from bowsprit.plan.divide import rank_share
 from bowsprit.plan.result import Stage
 from bowsprit.plan.wish import Demand
 
@@ -71,15 +72,16 @@ def context_fits(memory_mib: int, demand: Demand, gpus: int) -> bool:
     return outside >= (CONTEXT_ALONE if gpus == 1 else CONTEXT_WITH_PEERS)
 
 
-def layer_weights(layer: Layer, facts: ModelFacts, tensor: int, expert_parallel: bool) -> float:
-    """A layer's weights on one tensor rank. With expert parallelism the fullest rank counts."""
+def layer_weights(layer: Layer, facts: ModelFacts, tensor: int, share: float, expert_parallel: bool) -> float:
+    """A layer's weights on one tensor rank, which holds `share` of what is split. With expert parallelism the
+    fullest rank counts."""
     kv_heads = layer.kv.kv_heads or facts.kv_heads or tensor
-    experts = layer.expert_bytes / tensor
+    experts = layer.expert_bytes * share
     if expert_parallel and facts.experts:
         experts = layer.expert_bytes * ceil(facts.experts / tensor) / facts.experts
     return (
-        layer.sharded_bytes / tensor
-        + layer.kv_projection_bytes / min(tensor, kv_heads)
+        layer.sharded_bytes * share
+        + layer.kv_projection_bytes * ceil(kv_heads / tensor) / kv_heads
         + experts
         + layer.replicated_bytes
     )
@@ -135,10 +137,13 @@ def rank_weights(facts: ModelFacts, demand: Demand, tensor: int) -> RankWeights:
             towers=measured.other - everywhere,
             everywhere=everywhere,
         )
+    share = rank_share(facts, tensor, demand.expert_parallel)
     return RankWeights(
-        layers=_each(facts.layers, lambda each: layer_weights(each, facts, tensor, demand.expert_parallel)),
-        embedding=facts.embedding_bytes / tensor,
-        head=facts.head_bytes / tensor,
+        layers=_each(
+            facts.layers, lambda each: layer_weights(each, facts, tensor, share, demand.expert_parallel)
+        ),
+        embedding=facts.embedding_bytes * share,
+        head=facts.head_bytes * share,
         tied=facts.tied,
         towers=facts.extra_bytes,
         everywhere=facts.rank_bytes,

@@ -69,7 +69,7 @@ def candidates_of(wish: Wish, site: Site) -> Candidates:
 def _ranked(found: Sequence[tuple[Site, Cut]], wish: Wish) -> tuple[Option, ...]:
     """The cheapest first. MinimizeLatency prefers the fewest nodes, then the fewest stages (so one pod, where
     it fits), then the largest tensor size, whatever it costs in GPUs."""
-    latencies: dict[tuple[int, int, int], int] = {}
+    latencies: dict[tuple[int, int, bool, int], int] = {}
     if wish.objective is Objective.MINIMIZE_LATENCY:
         keys = sorted({_latency_key(site, cut) for site, cut in found})
         latencies = {key: rank for rank, key in enumerate(keys)}
@@ -89,9 +89,10 @@ def _ranked(found: Sequence[tuple[Site, Cut]], wish: Wish) -> tuple[Option, ...]
 
 def _serving(site: Site, cut: Cut, found: Sequence[tuple[Site, Cut]]) -> int:
     """How many layouts of as many GPUs on the same site serve better."""
-    others = [other.tensor for place, other in found if place is site and other.gpus == cut.gpus]
-    return sum(tensor > cut.tensor if site.linked else tensor < cut.tensor for tensor in others)
+    better = -1 if site.linked else 1
+    others = [other for place, other in found if place is site and other.gpus == cut.gpus]
+    return sum((other.padded, better * other.tensor) < (cut.padded, better * cut.tensor) for other in others)
 
 
-def _latency_key(site: Site, cut: Cut) -> tuple[int, int, int]:
-    return (-(-cut.gpus // site.largest), cut.pipeline, -cut.tensor)
+def _latency_key(site: Site, cut: Cut) -> tuple[int, int, bool, int]:
+    return (-(-cut.gpus // site.largest), cut.pipeline, cut.padded, -cut.tensor)

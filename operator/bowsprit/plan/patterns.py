@@ -56,9 +56,10 @@ class Pattern:
     column: int
 
 
-def pack_exactly(groups: Sequence[Peers], choice: Choice, stock: Stock) -> Packed | None:
-    """The best packing of whatever scores as `choice` does; None when the problem is too large for it, or
-    when sets of nodes overlap."""
+def pack_exactly(groups: Sequence[Peers], choice: Choice | None, stock: Stock) -> Packed | None:
+    """The best packing of whatever scores as `choice` does, or of whatever scores best when counting could
+    not tell (pod sizes that do not divide each other); None when the problem is too large for it, or when
+    sets of nodes overlap."""
     zones = sorted({option.site.kinds for group in groups for option in group.example.options})
     if sum(map(len, zones)) > len({kind for zone in zones for kind in zone}):
         return None
@@ -75,16 +76,17 @@ def pack_exactly(groups: Sequence[Peers], choice: Choice, stock: Stock) -> Packe
     ]
     if len(program.upper) > MAX_COLUMNS:
         return None
-    for weights, score in zip(
-        arbitration.levels(groups, columns), arbitration.level_values(groups, choice), strict=True
-    ):
-        if weights:
-            program.at_most(weights, score)
+    levels = arbitration.levels(groups, columns)
+    if choice is not None:
+        for weights, score in zip(levels, arbitration.level_values(groups, choice), strict=True):
+            if weights:
+                program.at_most(weights, score)
+        levels = []
     _add_node_rows(program, patterns)
     _add_slot_rows(program, ways, patterns)
     spanned = {way.column: len(way.chunks) for group in ways for way in group}
     broken = {pattern.column: 1 for pattern in patterns if pattern.fresh}
-    values = program.minimise([spanned, broken, *arbitration.age_levels(groups, columns)])
+    values = program.minimise([*levels, spanned, broken, *arbitration.age_levels(groups, columns)])
     return None if values is None else _filled(groups, ways, patterns, values)
 
 

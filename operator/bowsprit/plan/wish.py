@@ -46,6 +46,8 @@ class Demand:
     wide_states: bool = False
     """Recurrent states are kept in float32."""
     expert_parallel: bool = False
+    uneven_tensor: bool = False
+    """The model class pads what a tensor size does not divide."""
     beyond_max_model_len: bool = False
     """The user's word that the model may be asked for more than its config says."""
 

@@ -6,7 +6,7 @@ no field has to be thought of here.
 
 from __future__ import annotations
 
-from bowsprit.api.pod_requests import pod_requests
+from bowsprit.api.pod_requests import CPU, pod_requests
 from bowsprit.plan.needs import Needs
 from bowsprit.plan.result import Layout
 from bowsprit.render import wishes
@@ -20,5 +20,7 @@ _ANY = Layout("", tensor=1, pipeline=1, gpus_per_pod=1, layer_partition=())
 def needs_of(name: str, revision: Revision) -> Needs:
     """Of the model `name`; the head and the workers of a group ask for the same."""
     asked = pod_requests(head_template(name, revision, _ANY)["spec"])
-    del asked[wishes.resource_of(revision.spec)]
+    resource = wishes.resource_of(revision.spec)
+    if resource != CPU:
+        del asked[resource]
     return tuple(sorted(asked.items()))

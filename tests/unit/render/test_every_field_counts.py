@@ -41,6 +41,7 @@ SET: dict[str, tuple[dict[str, Any], Any]] = {
     ),
     "model.config.configMapRef.name": ({"model": {"uri": "hf://a/b"}}, "config"),
     "architecture.override": ({}, "MyOpt"),
+    "architecture.unevenTensorParallel": ({}, True),
     "architecture.hfOverrides": ({}, {"a": 1}),
     "plugins[].image": (IMAGE_PLUGIN, "registry.example.com/a:2"),
     "plugins[].path": (IMAGE_PLUGIN, "/wheels"),
