@@ -20,8 +20,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bowsprit.api.reasons import Condition, Reason
-from bowsprit.status.findings import LOSSES, PLANNING, RESERVING, SERVING, Course, Finding, first
+from bowsprit.facts.report import Verdict as Proven
+from bowsprit.status.course import Course, Finding
+from bowsprit.status.findings import LOSSES, PLANNING, RESERVING, SERVING, first
 from bowsprit.status.observed import Observed
+from bowsprit.status.preflight import (
+    broken,
+    unjudged_message,
+    unproven,
+    verified_message,
+    warnings_message,
+)
 from bowsprit.status.text import count, listed, share
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
@@ -74,12 +83,30 @@ def stalled(observed: Observed) -> Verdict:
 def plugin_verified(observed: Observed) -> Verdict:
     if observed.spec is None:
         return Verdict(UNKNOWN, Reason.INVALID_SPEC, "The spec cannot be read: see Ready.")
+    if observed.proof is not None:
+        return _proven(observed, observed.proof)
     plugins = observed.spec.plugins
     if not plugins:
         return Verdict(TRUE, Reason.NO_PLUGINS, "No plugins are asked for.")
     unproven = f"{count(len(plugins), 'plugin')} not verified: spec.preflight is Skip"
     message = f"{unproven}, so a fault shows only when vLLM starts."
     return Verdict(UNKNOWN, Reason.PREFLIGHT_SKIPPED, message)
+
+
+def _proven(observed: Observed, proof: Proof) -> Verdict:
+    if proof.report is None:
+        if observed.suspended:
+            return Verdict(UNKNOWN, Reason.SUSPENDED, "Suspended: preflight runs when the model goes on.")
+        under_way = unproven(proof)
+        status = FALSE if under_way.course is Course.STALLED else UNKNOWN
+        return Verdict(status, under_way.reason, under_way.message)
+    if (fault := broken(proof.report)) is not None:
+        return Verdict(FALSE, fault.reason, fault.message)
+    if proof.report.verdict is Proven.UNJUDGED:
+        return Verdict(UNKNOWN, Reason.UNJUDGED, unjudged_message(proof.report))
+    if proof.report.verdict is Proven.WARNINGS:
+        return Verdict(TRUE, Reason.VERIFIED_WITH_WARNINGS, warnings_message(proof.report))
+    return Verdict(TRUE, Reason.VERIFIED, verified_message(proof.report))
 
 
 def planned(observed: Observed) -> Verdict:

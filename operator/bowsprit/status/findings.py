@@ -9,32 +9,13 @@ whose certificate policies are such chains.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import StrEnum
 
 from bowsprit.api.reasons import Reason
 from bowsprit.facts.model import FactsError
+from bowsprit.status.course import Course, Finding
 from bowsprit.status.observed import Observed, Unit
+from bowsprit.status.preflight import finding_of
 from bowsprit.status.text import count, listed, share
-
-
-class Course(StrEnum):
-    """What becomes of a matter when nobody touches the spec."""
-
-    STALLED = "Stalled"
-    """Nothing: only a change by the user helps."""
-    BLOCKED = "Blocked"
-    """It goes on by itself as soon as something outside changes: GPUs come free, a ConfigMap appears."""
-    WORKING = "Working"
-    """Bowsprit or the cluster is at it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    reason: str
-    message: str
-    course: Course
-
 
 Check = Callable[[Observed], Finding | None]
 
@@ -75,6 +56,11 @@ def config_fault(observed: Observed) -> Finding | None:
     named = error.message if error.field in error.message else f"{error.field}: {error.message}"
     course = Course.BLOCKED if error.reason == Reason.CONFIG_MISSING else Course.STALLED
     return Finding(error.reason, named, course)
+
+
+def preflight(observed: Observed) -> Finding | None:
+    """The proof that comes before planning; what runs is left alone meanwhile."""
+    return None if observed.proof is None else finding_of(observed.proof)
 
 
 # ---- the plan --------------------------------------------------------------------------------------------
@@ -245,12 +231,13 @@ def _failure(unit: Unit) -> str:
 LOSSES: tuple[Check, ...] = (node_lost, bind_failed)
 """What has taken replicas away, whether or not there are GPUs for others in their place."""
 
-PLANNING: tuple[Check, ...] = (invalid_spec, suspended, config_fault, not_planned, refused)
+PLANNING: tuple[Check, ...] = (invalid_spec, suspended, preflight, config_fault, not_planned, refused)
 """What keeps a model from being planned."""
 
 RESERVING: tuple[Check, ...] = (
     invalid_spec,
     suspended,
+    preflight,
     config_fault,
     not_planned,
     lws_missing,

@@ -13,6 +13,7 @@ from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import ModelPlan, ReplicaPlan
+from bowsprit.status.preflight import Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,8 @@ class Observed:
     apply_errors: tuple[ApplyError, ...] = ()
     refused_pods: tuple[ApplyError, ...] = ()
     """Workloads whose missing pods the API server refuses to their controllers."""
+    proof: Proof | None = None
+    """None where the spec asks for none (preflight: Skip)."""
 
     @property
     def suspended(self) -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from bowsprit.api.reasons import Reason
 from bowsprit.facts.model import FactsError
+from bowsprit.facts.report import parse_report
 from bowsprit.plan.result import Layout, ModelPlan, PodPlan, Refusal, ReplicaPlan, Stage
+from bowsprit.status.attempt import attempt_of
 from bowsprit.status.observed import ApplyError, Observed, PodFailure, Unit
+from bowsprit.status.preflight import Proof
 from tests.unit.status.examples import FACTS, KEY, spec
+from tests.unit.status.preflight_pods import PODS
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=40)
 node_names = st.sampled_from(["gpu-1", "gpu-2", "gpu-3", "gpu-4"])
@@ -27,6 +33,15 @@ def replicas(draw: st.DrawFn) -> ReplicaPlan:
     return ReplicaPlan(draw(st.integers(0, 9)), layout, pods, memory, draw(st.text(max_size=40)))
 
 
+def _proof(pod: dict[str, Any], given_up: str) -> Proof:
+    attempt = attempt_of(pod)
+    assert attempt is not None
+    return Proof(parse_report(attempt.report), attempt, given_up)
+
+
+proofs = st.just(Proof()) | st.builds(
+    _proof, st.sampled_from(list(PODS.values())), st.sampled_from(["", "llama-preflight-0123456789"])
+)
 failures = st.builds(PodFailure, words, words, st.booleans())
 
 
@@ -91,6 +106,7 @@ observations = st.builds(
     st.sampled_from([None, "new", "old"]),
     st.booleans(),
     st.lists(st.builds(ApplyError, words, words, words, st.booleans()), max_size=2).map(tuple),
+    proof=st.none() | proofs,
 )
 """Much of it cannot happen: a status has to be honest even then."""
 
