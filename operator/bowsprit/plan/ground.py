@@ -127,7 +127,7 @@ class _Room:
         self._largest = tuple(largest.items())
 
     def __call__(self, node: GpuNode) -> Room:
-        if self._has_room(node, self._largest):
+        if not self._largest or self._has_room(node, self._largest):
             return self._all
         takes = frozenset(needs for needs in self._pods if self._has_room(node, needs))
         could = frozenset(needs for needs in self._pods if not lacking(node.offers, needs))
@@ -183,7 +183,8 @@ class Stock:
 
     def __init__(self, ground: Ground, spare: Amounts) -> None:
         self.ground = ground
-        self.free = [max(0, spare[node.name, GPUS]) for node in ground.nodes]
+        free = [spare[node.name, GPUS] for node in ground.nodes]
+        self.free = [max(0, gpus) for gpus in free]
         self._spare = spare
         self._sizes: list[Counter[int]] = [Counter() for _ in ground.kinds]
         for kind, size in zip(ground.kind_of, self.free, strict=True):

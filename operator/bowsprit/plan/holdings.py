@@ -17,7 +17,7 @@ from bowsprit.plan.ground import may_use
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.options import Options
 from bowsprit.plan.result import ReplicaPlan
-from bowsprit.plan.spare import Load, Spare, Sum, Thing, load_of, together
+from bowsprit.plan.spare import Load, Spare, Thing, load_of, plus, together
 from bowsprit.plan.wish import Wish
 
 SPARE_TRIES = 8
@@ -108,7 +108,7 @@ class Holdings:
         """Old replicas that must go for `need`; None when even all of them would not do."""
 
         def enough(replicas: Sequence[ReplicaPlan]) -> bool:
-            back = Sum(free, together(self.coming, load_of(replicas)))
+            back = plus(free, together(self.coming, load_of(replicas)))
             return all(back[thing] >= amount for thing, amount in need.items())
 
         if self.wish.rollout is not RolloutMode.AUTO:

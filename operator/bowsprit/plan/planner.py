@@ -26,7 +26,7 @@ from bowsprit.plan.options import Options, options_of
 from bowsprit.plan.refusal import Scarcity, refuse
 from bowsprit.plan.result import ModelPlan, Plan, ReplicaPlan
 from bowsprit.plan.rollout import Placing
-from bowsprit.plan.spare import Amounts, Spare, Sum, load_of, together
+from bowsprit.plan.spare import Amounts, Spare, load_of, plus, together
 from bowsprit.plan.wish import Accelerator, Wish
 
 
@@ -92,7 +92,7 @@ class _Pass:
         for model in self._waiting:
             if model.coming:
                 back = together(back, model.coming)
-        return Sum(self._free, back)
+        return plus(self._free, back)
 
     def _find_options(self) -> None:
         """Options of every model that waits; like wishes share the search."""

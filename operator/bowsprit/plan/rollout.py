@@ -16,7 +16,7 @@ from bowsprit.plan.ground import Ground, Stock
 from bowsprit.plan.holdings import Holdings, fewest
 from bowsprit.plan.packing import Packed
 from bowsprit.plan.result import ReplicaPlan
-from bowsprit.plan.spare import GPUS, Load, Spare, Sum, Thing, load_of, together
+from bowsprit.plan.spare import GPUS, Load, Spare, Thing, load_of, plus, together
 
 
 class Placing:
@@ -52,7 +52,7 @@ class Placing:
         return joint.place(asks, self._stock({})) if asks else []
 
     def _stock(self, more: Load) -> Stock:
-        return Stock(self._ground, Sum(self._free, more))
+        return Stock(self._ground, plus(self._free, more))
 
     def _holds(self, packed: Packed) -> bool:
         """Whether all that the placements take is free still."""

@@ -38,9 +38,12 @@ class Spare(dict[Thing, int]):
         return 0 if node is None or thing[1] == GPUS else left(node.room, thing[1])
 
 
-class Sum:
+def plus(spare: Spare, more: Load) -> Amounts:
     """`spare`, and what comes on top or is taken off (`more`), without changing it."""
+    return _Sum(spare, more) if more else spare
 
+
+class _Sum:
     def __init__(self, spare: Spare, more: Load) -> None:
         self._spare = spare
         self._more = more
