@@ -27,6 +27,8 @@ from bowsprit.render.template import merge
 CONTRACT = 1
 """Of decision 0012; a report of another one is asked for anew."""
 TENSOR_SIZES = (1, 2, 4, 8)
+UNEVEN_TENSOR_SIZES = (1, 2, 3, 4, 5, 6, 7, 8)
+"""Of an architecture that pads its dimensions."""
 TIME_LIMIT_SECONDS = 600
 _DEADLINE_SECONDS = 3600
 """Of one pod, pulling of images included: far above TIME_LIMIT_SECONDS, which the runtime sees to itself."""
@@ -173,11 +175,15 @@ def _container(name: str, spec: ModelDeploymentSpec, image: str) -> dict[str, An
 def _request(name: str, spec: ModelDeploymentSpec) -> dict[str, Any]:
     """BOWSPRIT_PREFLIGHT."""
     explicit = wishes.explicit_of(spec)
-    sizes = (1,) if wishes.resource_of(spec) == "cpu" else TENSOR_SIZES
+    uneven = bool(spec.architecture and spec.architecture.uneven_tensor_parallel)
+    sizes: tuple[int, ...] = UNEVEN_TENSOR_SIZES if uneven else TENSOR_SIZES
+    if explicit.tensor or wishes.resource_of(spec) == "cpu":
+        sizes = (explicit.tensor or 1,)
     return {
         "arguments": [*engine.arguments(name, spec, []), *wishes.args_of(spec)],
-        "tensors": [explicit.tensor] if explicit.tensor else list(sizes),
+        "tensors": list(sizes),
         "pipeline": explicit.stages,
+        "unevenTensorParallel": uneven,
         "timeLimitSeconds": TIME_LIMIT_SECONDS,
     }
 

@@ -74,6 +74,11 @@ def test_arguments_are_those_of_the_head_without_the_parallel_layout() -> None:
 SIZES: dict[str, tuple[dict[str, Any], list[int], int | None]] = {
     "nothing fixed": ({}, [1, 2, 4, 8], None),
     "a tensor size": ({"parallelism": {"tensor": 3}}, [3], None),
+    "dimensions that are padded": (
+        {"architecture": {"unevenTensorParallel": True}},
+        [1, 2, 3, 4, 5, 6, 7, 8],
+        None,
+    ),
     "stages": ({"parallelism": {"pipeline": 5}}, [1, 2, 4, 8], 5),
     "stages by their layers": ({"parallelism": {"layerPartition": [40, 40]}}, [1, 2, 4, 8], 2),
     "CPUs": ({"accelerator": {"resource": "cpu"}}, [1], None),
