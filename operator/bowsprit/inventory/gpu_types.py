@@ -184,6 +184,19 @@ INSTANCE_TYPES: dict[str, tuple[str, int]] = {
     "Standard_ND96isr_MI300X_v5": ("AMD_Instinct_MI300X_OAM", 8),
 }
 
+# Compute capability times ten, by the first word of the normalized name.
+_CAPABILITIES: dict[str, int] = {
+    "v100": 70,
+    **dict.fromkeys(("t4", "t4g"), 75),
+    **dict.fromkeys(("a100", "a800", "a30"), 80),
+    **dict.fromkeys(("a10", "a10g", "a40"), 86),
+    **dict.fromkeys(("l4", "l40", "l40s"), 89),
+    **dict.fromkeys(("h100", "h800", "h20", "h200", "gh200"), 90),
+    **dict.fromkeys(("b200", "gb200"), 100),
+    **dict.fromkeys(("b300", "gb300"), 103),
+    "gb10": 121,
+}
+
 _LINK_WORDS = frozenset({"sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "hgx", "nvlink", "oam"})
 _VENDOR_WORDS = ("nvidia-", "amd-", "instinct-", "tesla-")
 _BOARD_WORDS = ("-oam", "-vf")
@@ -197,6 +210,11 @@ def normalized(product: str) -> str:
     for word in _BOARD_WORDS:
         name = name.removesuffix(word)
     return name
+
+
+def compute_capability(product: str) -> int | None:
+    """Times ten; None when the name does not tell."""
+    return _CAPABILITIES.get(normalized(product).split("-")[0])
 
 
 def gpu_type(product: str, label: str = "") -> GpuType:

@@ -100,6 +100,12 @@ def count_of(labels: Mapping[str, str], resource: str) -> tuple[str, int | None]
     return "", None
 
 
+def capability_of(labels: Mapping[str, str]) -> int | None:
+    """Compute capability times ten, by GPU Feature Discovery."""
+    major, minor = (number(labels.get(f"nvidia.com/gpu.compute.{part}")) for part in ("major", "minor"))
+    return None if major is None or minor is None or minor > 9 else 10 * major + minor
+
+
 def memory_of(labels: Mapping[str, str], resource: str) -> Memory:
     unreadable = ""
     for key, read in _MEMORIES.get(resource, ()):

@@ -182,6 +182,7 @@ def _gpu_node(view: NodeView, card: Card, held: int, room: Mapping[str, int]) ->
         labels=view.labels,
         taints=view.taints,
         architecture=view.architecture,
+        capability=card.capability,
         offers=view.offers,
         room=room,
     )

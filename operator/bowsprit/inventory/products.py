@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bowsprit.inventory.gpu_types import AMD_DEVICE_IDS, INSTANCE_TYPES, GpuType, gpu_type
-from bowsprit.inventory.labels import AMD, AMD_DEVICE_ID, INSTANCE_TYPE_LABELS, first
+from bowsprit.inventory.gpu_types import AMD_DEVICE_IDS, INSTANCE_TYPES, GpuType, compute_capability, gpu_type
+from bowsprit.inventory.labels import AMD, AMD_DEVICE_ID, INSTANCE_TYPE_LABELS, capability_of, first
 from bowsprit.inventory.left_out import Reason, Why
 from bowsprit.inventory.nodes import NodeView
 
@@ -41,6 +41,8 @@ class Card:
     memory_mib: int
     """0 when nobody says."""
     linked: bool
+    capability: int | None = None
+    """Compute capability times ten; None when nobody says."""
     reason: Reason | None = None
     """Why a whole GPU of this kind cannot be planned."""
     note: Reason | None = None
@@ -71,7 +73,8 @@ class ProductTable:
         memory = _memory_mib(view, declared, known)
         linked = known.linked if declared.linked is None else declared.linked
         reason = _unplannable(view, product, memory, known)
-        return Card(product, memory, linked, reason, None if reason else _note(view, memory))
+        capability = capability_of(view.labels) or compute_capability(product)
+        return Card(product, memory, linked, capability, reason, None if reason else _note(view, memory))
 
 
 def _inferred_product(view: NodeView) -> str:

@@ -48,6 +48,9 @@ class GpuNode:
     labels: Mapping[str, str] = field(default_factory=dict, hash=False, compare=True)
     taints: tuple[Taint, ...] = ()
     architecture: str = "amd64"
+    """Of the CPU."""
+    capability: int | None = None
+    """Compute capability of the GPUs times ten (A100: 80); None when nobody says, and for AMD's."""
     offers: Mapping[str, int] = field(default_factory=dict, hash=False, compare=True)
     """Allocatable of everything but GPUs, in the units of plan.needs."""
     room: Mapping[str, int] = field(default_factory=dict, hash=False, compare=True)

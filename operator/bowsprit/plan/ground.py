@@ -50,6 +50,8 @@ class Site:
     largest: int
     total: int
     """GPUs, free or not."""
+    capability: int | None
+    """Compute capability times ten; None when some node does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Ground:
         return tuple(self._site(product, kinds, needs) for product, kinds in sorted(by_product.items()))
 
     def _site(self, product: str, kinds: Sequence[Kind], needs: Needs) -> Site:
+        known = {kind.example.capability for kind in kinds}
         return Site(
             product=product,
             kinds=tuple(kind.number for kind in kinds if needs in kind.takes),
@@ -76,6 +79,7 @@ class Ground:
             linked=all(kind.linked for kind in kinds),
             largest=max(kind.largest for kind in kinds),
             total=sum(self.nodes[position].total for kind in kinds for position in kind.nodes),
+            capability=None if None in known else max(filter(None, known), default=None),
         )
 
 
@@ -97,7 +101,7 @@ def survey(
         seen = tuple(node.labels.get(key) for key in keys) if keys else ()
         room = room_of(node)
         machine = node.architecture if by_machine else ""
-        key = (node.resource, node.product, node.taints, seen, machine, room)
+        key = (node.resource, node.product, node.capability, node.taints, seen, machine, room)
         if key not in members:
             rooms.append(room)
         members.setdefault(key, []).append(position)

@@ -56,6 +56,7 @@ class Field(StrEnum):
     PIPELINE = "spec.parallelism.pipeline"
     GPUS_PER_POD = "spec.parallelism.gpusPerPod"
     PARTITION = "spec.parallelism.layerPartition"
+    PRODUCTS = "spec.accelerator.products"
     UTILIZATION = "spec.capacity.gpuMemoryUtilization"
     TABLE = "--layouts"
 
@@ -65,6 +66,7 @@ class Bound:
     """Why a tensor size gives no layout."""
 
     tensor: int
+    """0 for all of them."""
     field: Field
     text: str
     amount: str = ""

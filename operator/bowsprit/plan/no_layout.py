@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bowsprit.api.reasons import Reason
 from bowsprit.plan.ask import Option
+from bowsprit.plan.layout import Field
 from bowsprit.plan.options import Options, SiteBound, options_of
 from bowsprit.plan.result import Refusal
 from bowsprit.plan.wish import ExplicitLayout, Wish
@@ -18,6 +19,11 @@ def no_layout(wish: Wish, options: Options) -> Refusal:
     too_large = [each for each in options.bounds if each.bound.pod_gpus]
     if too_large:
         return _larger_node(wish, options, min(too_large, key=lambda each: each.bound.pod_gpus))
+    old = [each for each in options.bounds if each.bound.field is Field.PRODUCTS]
+    if len(old) == len(options.sites):
+        why = "; ".join(each.bound.text for each in old)
+        message = f"No GPU type that is there runs the checkpoint: {why}."
+        return Refusal(Reason.NO_MATCHING_NODES, message, product=old[0].site.product)
     product = options.sites[0].product
     if wish.explicit != ExplicitLayout() and options.bounds:
         nearest = _nearest(wish, options)
@@ -69,7 +75,8 @@ def _by_site(bounds: Sequence[SiteBound]) -> Iterator[str]:
             each = ", ".join(f"{amount} with tp={tensor}" for tensor, amount in sorted(amounts.items()))
             yield f"{gpu} {text} {each}{rest}"
         else:
-            yield f"{gpu}, tp={', '.join(map(str, sorted(amounts)))}: {text}"
+            sizes = ", ".join(str(tensor) for tensor in sorted(amounts) if tensor)
+            yield f"{gpu}, tp={sizes}: {text}" if sizes else f"{gpu}: {text}"
 
 
 def _nearest(wish: Wish, options: Options) -> Option | None:

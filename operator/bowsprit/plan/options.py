@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bowsprit.api.scheduling import Objective
 from bowsprit.plan.ask import Option
+from bowsprit.plan.capability import too_old
 from bowsprit.plan.ground import Site
 from bowsprit.plan.layout import Bound, Candidates, Cut, Field, Shape, candidates, measured_candidates
 from bowsprit.plan.lws_bounds import in_one_pod, lws_missing
@@ -39,6 +40,9 @@ def options_of(wish: Wish, sites: tuple[Site, ...]) -> Options:
     found: list[tuple[Site, Cut]] = []
     bounds: list[SiteBound] = []
     for site in sites:
+        if fault := too_old(site, wish.facts, wish.demand):
+            bounds.append(SiteBound(site, Bound(0, Field.PRODUCTS, fault)))
+            continue
         result = candidates_of(wish, site)
         bounds.extend(SiteBound(site, bound) for bound in result.bounds)
         for cut in result.cuts:

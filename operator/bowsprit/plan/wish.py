@@ -45,6 +45,8 @@ class Demand:
     """Layers with a sliding window keep the whole context, as those without."""
     wide_states: bool = False
     """Recurrent states are kept in float32."""
+    dtype: str | None = None
+    """What the user asked to serve in; None takes the model's, or what the GPU has instead."""
     expert_parallel: bool = False
     uneven_tensor: bool = False
     """The model class pads what a tensor size does not divide."""

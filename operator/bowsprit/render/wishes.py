@@ -86,6 +86,7 @@ def demand_of(spec: ModelDeploymentSpec) -> Demand:
         lora_rank=engine_args.integer_of(args, "--max-lora-rank") or _PLANNED.lora_rank,
         whole_windows=any(engine_args.switch_of(args, flag) for flag in _WHOLE_WINDOWS),
         wide_states=any(engine_args.value_of(args, flag) == "float32" for flag in _STATE_DTYPES),
+        dtype=dtype_of(spec),
         expert_parallel=parallelism.expert or False,
         uneven_tensor=bool(spec.architecture and spec.architecture.uneven_tensor_parallel),
         beyond_max_model_len=str(_env_of(spec).get(_LONG_CONTEXT)).lower() in ("1", "true"),

@@ -186,3 +186,24 @@ BAD_ENTRIES: dict[str, tuple[object, str]] = {
 def test_a_bad_entry_is_refused_by_name(entry: object, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         ProductTable.of([entry])
+
+
+@pytest.mark.parametrize(
+    ("product", "labels", "capability"),
+    [
+        ("Tesla-V100-PCIE-16GB", {}, 70),
+        ("Tesla-T4", {}, 75),
+        ("NVIDIA-A100-SXM4-80GB", {}, 80),
+        ("NVIDIA-A10G", {}, 86),
+        ("NVIDIA-L40S", {}, 89),
+        ("NVIDIA-H100-80GB-HBM3", {}, 90),
+        ("NVIDIA-B200", {}, 100),
+        ("NVIDIA-NewCard", {}, None),
+        ("NVIDIA-NewCard", {"nvidia.com/gpu.compute.major": "12", "nvidia.com/gpu.compute.minor": "1"}, 121),
+        ("NVIDIA-NewCard", {"nvidia.com/gpu.compute.major": "12"}, None),
+        ("NVIDIA-NewCard", {"nvidia.com/gpu.compute.major": "x", "nvidia.com/gpu.compute.minor": "1"}, None),
+    ],
+)
+def test_compute_capability_by_label_or_by_name(product, labels, capability) -> None:
+    card = ProductTable().card(node_facts(node(product=product, labels=labels)))
+    assert card.capability == capability
