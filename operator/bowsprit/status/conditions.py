@@ -22,9 +22,10 @@ from typing import NamedTuple
 from bowsprit.api.reasons import Condition, Reason
 from bowsprit.facts.report import Verdict as Proven
 from bowsprit.status.course import Course, Finding
-from bowsprit.status.findings import LOSSES, PLANNING, RESERVING, SERVING, first
+from bowsprit.status.findings import LOSSES, PLANNING, RESERVING, SERVING, apply_refused, first
 from bowsprit.status.observed import Observed
 from bowsprit.status.preflight import (
+    Proof,
     broken,
     unjudged_message,
     unproven,
@@ -57,6 +58,10 @@ def reconciling(observed: Observed) -> Verdict:
     finding = first(SERVING, observed)
     if finding is not None and finding.course is Course.STALLED:
         return Verdict(FALSE, finding.reason, "Stalled: Bowsprit waits for a change by the user.")
+    refusal = apply_refused(observed)
+    if refusal is not None:
+        # Of a model that is Ready or suspended too: something still has to go.
+        return Verdict(TRUE, refusal.reason, refusal.message)
     surplus = [unit for unit in observed.units if unit.leaving]
     if observed.suspended:
         status = TRUE if observed.units else FALSE

@@ -60,7 +60,12 @@ def config_fault(observed: Observed) -> Finding | None:
 
 def preflight(observed: Observed) -> Finding | None:
     """The proof that comes before planning; what runs is left alone meanwhile."""
-    return None if observed.proof is None else finding_of(observed.proof)
+    proof = observed.proof
+    if proof is None:
+        return None
+    if proof.report is None and proof.attempt is None:
+        return apply_refused(observed) or pods_refused(observed) or finding_of(proof)
+    return finding_of(proof)
 
 
 # ---- the plan --------------------------------------------------------------------------------------------
@@ -126,6 +131,11 @@ def apply_refused(observed: Observed) -> Finding | None:
     )
     message = f"The API server refused {error.target}: {where}{error.message.rstrip('. ')}. {cure}"
     return Finding(Reason.APPLY_FAILED, message, Course.STALLED if error.invalid else Course.BLOCKED)
+
+
+def reservation_refused(observed: Observed) -> Finding | None:
+    """Of a model that holds its GPUs only the removal of something else can be refused."""
+    return None if observed.reserved >= observed.wanted else apply_refused(observed)
 
 
 def pods_refused(observed: Observed) -> Finding | None:
@@ -234,21 +244,18 @@ LOSSES: tuple[Check, ...] = (node_lost, bind_failed)
 PLANNING: tuple[Check, ...] = (invalid_spec, suspended, preflight, config_fault, not_planned, refused)
 """What keeps a model from being planned."""
 
-RESERVING: tuple[Check, ...] = (
-    invalid_spec,
-    suspended,
-    preflight,
-    config_fault,
-    not_planned,
-    lws_missing,
-    waits_for_gpus,
-    apply_refused,
-    node_lost,
-    bind_failed,
-    pods_refused,
-    placing,
-)
+_STARTING = (invalid_spec, suspended, preflight, config_fault, not_planned, lws_missing, waits_for_gpus)
+
+RESERVING: tuple[Check, ...] = (*_STARTING, reservation_refused, *LOSSES, pods_refused, placing)
 """What keeps the planned replicas from holding their GPUs."""
 
-SERVING: tuple[Check, ...] = (*RESERVING[:-1], rolling_out, placing, replicas_not_ready)
+SERVING: tuple[Check, ...] = (
+    *_STARTING,
+    apply_refused,
+    *LOSSES,
+    pods_refused,
+    rolling_out,
+    placing,
+    replicas_not_ready,
+)
 """What keeps the model from being as the spec asks."""

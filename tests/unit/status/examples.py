@@ -183,6 +183,15 @@ LIFE: dict[str, Observed] = {
         PLANNED,
         refused_pods=(ApplyError("Deployment/llama-new", "forbidden: exceeded quota: gpu, limited: pods=8"),),
     ),
+    "it is ready, and an old workload may not be deleted": replace(
+        READY, apply_errors=(ApplyError("Deployment/llama-old", "the owner team has to agree"),)
+    ),
+    "it is suspended, and its workload may not be deleted": replace(
+        READY,
+        spec=spec(suspend=True),
+        plan=ModelPlan(KEY, wanted=0),
+        apply_errors=(ApplyError("Deployment/llama-new", "the owner team has to agree"),),
+    ),
     "plugins without preflight": replace(
         READY, spec=spec(plugins=[{"image": "registry.example/plugin:1"}], preflight="Skip")
     ),
