@@ -92,7 +92,7 @@ requirements: ## pin what pyproject.toml asks for, with hashes; UPGRADE=1 takes 
 	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 	  | pin - --constraint requirements/dev.txt --output-file requirements/build.txt; \
 	cd e2e/engine; pin requirements.in --override overrides.txt --no-universal \
-	  --python-platform x86_64-manylinux_2_28 --output-file requirements.txt
+	  --python-platform x86_64-manylinux_2_34 --only-binary :all: --output-file requirements.txt
 	@git diff --stat -- requirements e2e/engine
 
 .PHONY: clean

@@ -21,7 +21,7 @@ from e2e.images.store import store
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 UV = "uv==0.13.9"
-PLATFORM = "x86_64-manylinux_2_28"
+PLATFORM = "x86_64-manylinux_2_34"
 
 
 def ensure_engine() -> Path:
@@ -72,7 +72,7 @@ def _download(target: Path, python: str) -> None:
         run(f"{folder}/bin/pip", "install", "--quiet", "--disable-pip-version-check", UV)
         run(
             *("nice", f"{folder}/bin/uv", "pip", "install", "--quiet", "--no-config", "--no-cache"),
-            *("--python-version", python, "--python-platform", PLATFORM),
+            *("--python-version", python, "--python-platform", PLATFORM, "--only-binary", ":all:"),
             *("--require-hashes", "--no-deps", "--requirement", str(REQUIREMENTS), "--target", str(target)),
         )
 
