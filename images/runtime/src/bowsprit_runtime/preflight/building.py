@@ -7,12 +7,13 @@ GPU.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bowsprit_runtime import reasons
 from bowsprit_runtime.preflight import engine, weigh
 from bowsprit_runtime.preflight.candidate import Candidate
-from bowsprit_runtime.preflight.causes import lack_in_constructor, told
+from bowsprit_runtime.preflight.causes import chain, lack_in_constructor, told
 from bowsprit_runtime.preflight.events import Teller
 from bowsprit_runtime.preflight.request import Request
 from bowsprit_runtime.report import Fault
@@ -91,13 +92,25 @@ def _fault(config: Any, candidate: Candidate | None, size: int, error: BaseExcep
     if lack:
         message = f"{name} cannot be judged without {lack.without}: {told(error, folders)}"
         return Fault(lack.reason, "plugin" if plugin else "image", message)
-    for parent in engine.parents(candidate.model) if candidate and plugin else ():
-        if not _builds(config, size, parent):
-            own = f"vLLM's own {parent.__qualname__}, of which {name} is made"
-            message = f"{own}, cannot be built in this image: {told(error, folders)}"
-            return Fault(reasons.ENGINE_LACKS_DEPENDENCY, "image", message)
+    parent = next((one for one in _parents(candidate) if not _builds(config, size, one)), None)
+    if parent:
+        return _with_parent(parent.__qualname__, name, error, folders)
     message = f"{name} cannot be built: {told(error, folders)}"
     return Fault(reasons.BUILD_FAILED, "plugin" if plugin else "image", message)
+
+
+def _parents(candidate: Candidate | None) -> list[type]:
+    return engine.parents(candidate.model) if candidate and candidate.plugin else []
+
+
+def _with_parent(parent: str, name: str, error: BaseException, folders: Sequence[str]) -> Fault:
+    """The plugin's class fails, and so does the class of vLLM's own that it is made of."""
+    own = f"vLLM's own {parent}, of which {name} is made"
+    if isinstance(chain(error)[-1], ImportError):
+        message = f"{own}, cannot be built in this image: {told(error, folders)}"
+        return Fault(reasons.ENGINE_LACKS_DEPENDENCY, "image", message)
+    message = f"{own}, cannot be built from this config.json: {told(error, folders)}"
+    return Fault(reasons.BUILD_FAILED, "model", message)
 
 
 def _folders(candidate: Candidate | None) -> tuple[str, ...]:

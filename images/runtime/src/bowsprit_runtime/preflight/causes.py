@@ -129,7 +129,7 @@ def _ends(went: Sequence[Place], plugin_folders: Sequence[str]) -> Iterator[Plac
 _GPU = re.compile(
     r"libcuda\.so|libnvidia-ml|libamdhip|No CUDA GPUs|not compiled with CUDA|NVIDIA driver|CUDA driver"
     r"|No HIP GPUs|active drivers|CUDA error|HIP error|CUDA_HOME|Cannot access accelerator"
-    r"|no CUDA-capable device|NVML|cuda runtime|not linked with CUDA",
+    r"|no CUDA-capable device|requires Triton|NVML|cuda runtime|not linked with CUDA",
     re.IGNORECASE,
 )
 _WEIGHTS = re.compile(
@@ -176,10 +176,14 @@ def _lack(error: BaseException) -> Lack | None:
     return lack_of_gpu(error) if _GPU.search(str(error)) else None
 
 
+_OS = (os.__file__, "<frozen os>")
+"""Where os.environ raises."""
+
+
 def _missing_variable(error: BaseException) -> str | None:
     if isinstance(error, KeyError) and error.args:
         raised = places(error)[-1:]
-        if raised and raised[0].file == os.__file__:
-            return str(error.args[0])
+        if raised and raised[0].file in _OS:
+            return os.fsdecode(error.args[0])
     found = _ENVIRONMENT.search(str(error))
     return found.group(1) if found else None

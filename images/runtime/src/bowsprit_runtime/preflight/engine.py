@@ -7,7 +7,6 @@ the modules beneath it move with every other release. Tried from 0.25 to 0.33 (`
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -20,6 +19,7 @@ from typing import Any, NoReturn
 from unittest import mock
 
 from bowsprit_runtime.preflight import interface
+from bowsprit_runtime.preflight.spelling import alike
 
 STAND_IN = Path(__file__).resolve().parent / "stand_in"
 STAND_IN_NAME = "bowsprit_preflight"
@@ -86,7 +86,7 @@ def class_of(registered: Any) -> Any:
         return registered.load_model_cls()
     module = importlib.import_module(registered.module_name)
     if not hasattr(module, registered.class_name):
-        near = difflib.get_close_matches(registered.class_name, dir(module), n=1)
+        near = alike(registered.class_name, dir(module))
         hint = f"; did you mean {near[0]}?" if near else ""
         raise LookupError(f"module {registered.module_name} has no {registered.class_name}{hint}")
     return getattr(module, registered.class_name)

@@ -5,13 +5,13 @@ vLLM loads by entry-point name, and VLLM_PLUGINS filters every group of them by 
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bowsprit_runtime import reasons
 from bowsprit_runtime.plugins import Plugin
+from bowsprit_runtime.preflight.spelling import alike
 from bowsprit_runtime.report import Fault
 
 GENERAL = "vllm.general_plugins"
@@ -90,7 +90,7 @@ def _missing_names(one: Found, found: Sequence[Found]) -> Iterator[Fault]:
             elsewhere = [
                 other.name for other in found if name in {entry.name for entry in other.entry_points}
             ]
-            near = difflib.get_close_matches(name, there, n=1, cutoff=0.5)
+            near = alike(name, there)
             hint = f"; did you mean {near[0]}?" if near else ""
             hint = f"; {elsewhere[0]} has it" if elsewhere else hint
             message = f"{one.name} has no entry point {name!r}; it has {', '.join(there)}{hint}"

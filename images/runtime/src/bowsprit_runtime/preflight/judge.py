@@ -137,7 +137,7 @@ def _scan(tell: Teller, plugins: Sequence[found.Found]) -> None:
     folder = engine.folder()
     assert folder
     for one in plugins:
-        for dead in scan.dead_imports(one.plugin.target, folder):
+        for dead in scan.dead_imports(one.plugin.target, folder, sys.modules):
             tell.warn(dead.told(one.plugin.target))
 
 

@@ -142,8 +142,8 @@ def warnings(loaded: Loaded) -> Iterator[str]:
         yield f"{name} replaces {_list(loaded.taken)} of another plugin: the last one loaded wins"
     if loaded.environment:
         yield (
-            f"{name} changes the environment ({_list(sorted(loaded.environment))}); what it decides by what it "
-            "finds may be another thing in preflight than where it serves"
+            f"{name} changes the environment ({_list(sorted(loaded.environment))}); what it decides by what "
+            "it finds may be another thing in preflight than where it serves"
         )
     if not loaded.faults and not loaded.architectures and _is_general(loaded):
         yield f"{name} was loaded and registered no architecture{heard(loaded)}"

@@ -79,6 +79,8 @@ def _from_hub(model: str, revision: str | None) -> Path:
     try:
         return Path(hf_hub_download(model, "config.json", revision=revision))
     except Exception as error:
+        if type(error).__name__ in ("EntryNotFoundError", "RemoteEntryNotFoundError"):
+            raise Fault(reasons.CONFIG_MISSING, "model", f"{model} has no config.json on the hub") from error
         raise hub_fault(error, model, revision) or error from error
 
 
@@ -121,7 +123,7 @@ def _missing_or_unreachable(names: set[str], error: BaseException, model: str) -
             message = f"{model} is not in the pod's cache, and HF_HUB_OFFLINE keeps it from being fetched"
             return Fault(reasons.MODEL_NOT_FOUND, "spec", message)
     elif "EntryNotFoundError" in names:
-        return Fault(reasons.CONFIG_MISSING, "model", f"{model} has no config.json on the hub")
+        return None
     if names & _UNREACHABLE or "LocalEntryNotFoundError" in names:
         return Fault(reasons.HUB_UNREACHABLE, "network", f"{model}: {words(chain(error)[-1])}")
     return None

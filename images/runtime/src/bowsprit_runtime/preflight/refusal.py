@@ -7,7 +7,6 @@ where a name is; what it says of arguments and models is clear, and is passed on
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from bowsprit_runtime.preflight import engine, interface, model_files
 from bowsprit_runtime.preflight.candidate import Candidate
 from bowsprit_runtime.preflight.causes import chain, lack_of_gpu, origin, told, within
 from bowsprit_runtime.preflight.loading import Loaded, heard
+from bowsprit_runtime.preflight.spelling import alike
 from bowsprit_runtime.report import Fault
 
 _UNKNOWN = re.compile(r"are not supported for now|was supported in vLLM until|not supported in-tree anymore")
@@ -78,11 +78,7 @@ def _not_registered(case: Case) -> Fault | None:
     if not _UNKNOWN.search(case.text):
         return None
     brought = [name for one in case.loaded for name in one.architectures]
-    near = [
-        alike
-        for name in case.names
-        for alike in difflib.get_close_matches(name, list(engine.registry()), n=2)
-    ]
+    near = [one for name in case.names for one in alike(name, engine.registry(), most=2)]
     parts = [
         f"nothing registers {' or '.join(case.names)}",
         f"the plugins bring {', '.join(brought[:8])}" if brought else "no plugin brings any architecture",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +43,12 @@ class Dead:
         return f"{place} imports {what}, which this vLLM does not have{home}"
 
 
-def dead_imports(folder: Path, vllm: Path) -> list[Dead]:
-    """Of all Python files under `folder`; `vllm` is the engine's package folder."""
-    engine = _Engine(vllm)
+def dead_imports(folder: Path, vllm: Path, supplied: Container[str] = ()) -> list[Dead]:
+    """Of all Python files under `folder`.
+
+    `vllm` is the engine's package folder, `supplied` are modules that are there all the same.
+    """
+    engine = _Engine(vllm, supplied)
     imports = [one for file in sorted(folder.rglob("*.py"))[:MAX_FILES] for one in vllm_imports(file)]
     return [Dead(one, engine.homes(one)) for one in imports if not engine.has(one)]
 
@@ -95,15 +98,15 @@ def _catches_import(handler: ast.ExceptHandler) -> bool:
 class _Engine:
     """vLLM's source files, read as far as they are asked for."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, supplied: Container[str]) -> None:
+        self._root, self._supplied = root, supplied
         self._names: dict[Path, set[str] | None] = {}
         self._texts: dict[Path, str] = {}
 
     def has(self, wanted: Import) -> bool:
         file = self._file(wanted.module)
         if file is None:
-            return False
+            return wanted.module in self._supplied
         if not wanted.name or self._file(f"{wanted.module}.{wanted.name}"):
             return True
         names = self._defined(file)
@@ -133,12 +136,12 @@ class _Engine:
         definition = re.compile(
             rf"^(?:class|def) {re.escape(name)}\b|^{re.escape(name)}\s*[:=]", re.MULTILINE
         )
-        homes = [file for file in sorted(self._root.rglob("*.py")) if definition.search(self._text(file))]
-        return tuple(map(self._module, homes[:2]))
+        homes = [file for file in self._root.rglob("*.py") if definition.search(self._text(file))]
+        return tuple(sorted(map(self._module, homes), key=_likelihood)[:2])
 
     def _modules_called(self, name: str) -> tuple[str, ...]:
         named = [*self._root.rglob(f"{name}.py"), *self._root.rglob(f"{name}/__init__.py")]
-        return tuple(map(self._module, sorted(named)[:2]))
+        return tuple(sorted(map(self._module, named), key=_likelihood)[:2])
 
     def _text(self, file: Path) -> str:
         if file not in self._texts:
@@ -148,6 +151,11 @@ class _Engine:
     def _module(self, file: Path) -> str:
         parts = file.relative_to(self._root.parent).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _likelihood(module: str) -> tuple[bool, int, str]:
+    """Models keep classes of their own under common names; what is for all lies higher up."""
+    return ".models." in module, module.count("."), module
 
 
 def _top_level(file: Path) -> set[str] | None:
