@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -32,6 +32,7 @@ from bowsprit.plan.fleet import Fleet, LeftOut
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.planner import plan as plan_all
 from bowsprit.plan.result import ModelPlan
+from bowsprit.plan.spare import Spare
 from bowsprit.plan.wish import Wish
 from bowsprit.status.compute import compute
 from bowsprit.status.observed import ApplyError, Observed
@@ -63,7 +64,7 @@ class _Pass:
 
     changed: set[ModelKey]
     fleet: Fleet
-    free: dict[str, int] = field(default_factory=dict)
+    free: Spare
 
 
 class Reconciler:
@@ -118,10 +119,12 @@ class Reconciler:
         self._metrics.show(plan, fleet, {key: model.frame.ready for key, model in self._models.items()})
         self._wake(now)
 
-    def _free(self, fleet: Fleet) -> dict[str, int]:
-        """GPUs by node that may be pinned now."""
-        reserved = self._book.reservations.gpus()
-        return {node.name: node.free - reserved[node.name] for node in fleet.nodes}
+    def _free(self, fleet: Fleet) -> Spare:
+        """What pins may take now."""
+        free = Spare(fleet.nodes)
+        for thing, amount in self._book.reservations.load().items():
+            free[thing] -= amount
+        return free
 
     def _due_again(self) -> set[ModelKey]:
         """Models to look at though nothing of theirs has changed: a clock ran out, or they wait for GPUs that

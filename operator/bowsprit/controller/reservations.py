@@ -8,13 +8,13 @@ pod's uid and gate, so no earlier one can come true after that.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from bowsprit.cluster.cache import Cache, ObjectKey
 from bowsprit.controller.groups import placed
-from bowsprit.controller.steps import Pin, PinId
+from bowsprit.controller.steps import Pin, PinId, load_of_pins
 from bowsprit.inventory.pods import PodView
+from bowsprit.plan.spare import Thing
 
 
 class Reservations:
@@ -47,13 +47,10 @@ class Reservations:
         self._forget()
         return frozenset(self._sent)
 
-    def gpus(self) -> Counter[str]:
-        """Reserved GPUs by node."""
+    def load(self) -> dict[Thing, int]:
+        """What is reserved: GPUs, and what goes with them."""
         self._forget()
-        held: Counter[str] = Counter()
-        for pin in self._pins.values():
-            held[pin.node] += pin.gpus
-        return held
+        return load_of_pins(self._pins.values())
 
     def _forget(self) -> None:
         """What has a node is counted there, and what is gone takes none."""

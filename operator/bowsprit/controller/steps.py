@@ -7,7 +7,7 @@ between any two leaves nothing that the next pass does not find and finish.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from bowsprit.controller.frame import Frame
 from bowsprit.controller.groups import Group, State, placed
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.result import Layout, ModelPlan, ReplicaPlan
+from bowsprit.plan.spare import GPUS, Spare, Thing, together
 from bowsprit.render.revision import to_controller_revision
 from bowsprit.render.services import services
 from bowsprit.render.wishes import revision_history_limit
@@ -60,8 +61,10 @@ class Pin:
         return PinId(self.pod.uid, self.node)
 
     @property
-    def gpus(self) -> int:
-        return sum(count for _, count in self.pod.gpus)
+    def load(self) -> dict[Thing, int]:
+        """What the pod takes of the node."""
+        gpus = sum(count for _, count in self.pod.gpus)
+        return {(self.node, what): amount for what, amount in ((GPUS, gpus), *self.pod.needs)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +77,19 @@ class Steps:
     deletions: tuple[Deletion, ...] = ()
     pins: tuple[Pin, ...] = ()
     held_back: bool = False
-    """A replica has all its pods, and its GPUs are not free yet."""
+    """A replica has all its pods, and what they take is not free yet."""
 
 
 def steps_of(
     frame: Frame,
     plan: ModelPlan | None,
-    free: MutableMapping[str, int],
+    free: Spare,
     gone: Iterable[str],
     unanswered: Container[PinId] = (),
 ) -> Steps:
     """The writes for one model.
 
-    `free`: GPUs that are free now, by node; pins take theirs out of it, so that models of one pass share it.
+    `free`: what is free now; pins take theirs out of it, so that models of one pass share it.
     `gone`: nodes that no longer exist or no longer answer. `unanswered`: earlier pins that may have come
     true; what they take is off `free` already.
     """
@@ -195,24 +198,33 @@ def _old_revisions(frame: Frame) -> Iterator[Deletion]:
 
 
 def _pins(
-    frame: Frame, plan: ModelPlan, free: MutableMapping[str, int], unanswered: Container[PinId]
+    frame: Frame, plan: ModelPlan, free: Spare, unanswered: Container[PinId]
 ) -> tuple[tuple[Pin, ...], bool]:
-    """Pods that can have their node now: whole groups, or the rest of one, and only on GPUs that are free.
+    """Pods that can have their node now: whole groups, or the rest of one, and only where all that they
+    take is free.
 
-    The second answer says whether some could not, for want of free GPUs.
+    The second answer says whether some could not, because it is not.
     """
     ready: list[Pin] = []
     held_back = False
     for group, replica in _without_node(frame, plan):
         pins = list(_assign(group, replica))
-        needs = Counter(pin.node for pin in pins if pin.id not in unanswered)
-        if all(free.get(node, 0) >= pods * replica.layout.gpus_per_pod for node, pods in needs.items()):
-            for node, pods in needs.items():
-                free[node] -= pods * replica.layout.gpus_per_pod
+        load = load_of_pins(pin for pin in pins if pin.id not in unanswered)
+        if all(free[thing] >= amount for thing, amount in load.items()):
+            for thing, amount in load.items():
+                free[thing] -= amount
             ready += pins
         else:
             held_back = True
     return tuple(ready), held_back
+
+
+def load_of_pins(pins: Iterable[Pin]) -> dict[Thing, int]:
+    """What they take together."""
+    load: dict[Thing, int] = {}
+    for pin in pins:
+        load = together(load, pin.load)
+    return load
 
 
 def _without_node(frame: Frame, plan: ModelPlan) -> Iterator[tuple[Group, ReplicaPlan]]:

@@ -159,7 +159,7 @@ async def test_a_pin_without_an_answer_is_made_again_for_its_own_pod(
     # An answer to the second pin ends the first: it tests the gate, which is gone.
     await world.lossy.catch_up()
     assert world.lossy.pinned() == {"n1": 1}
-    assert world.book.reservations.gpus() == {}
+    assert world.book.reservations.load() == {}
 
 
 async def test_a_pin_that_was_never_sent_reserves_nothing(world: Lagging) -> None:
@@ -169,7 +169,7 @@ async def test_a_pin_that_was_never_sent_reserves_nothing(world: Lagging) -> Non
     get = world.server.get
     world.server.get = _unavailable  # type: ignore[method-assign]
     await world.settle()
-    assert world.book.reservations.gpus() == {}
+    assert world.book.reservations.load() == {}
     world.server.get = get  # type: ignore[method-assign]
     await world.work()
     assert world.lossy.pinned() == {"n1": 1}
@@ -181,13 +181,13 @@ async def test_a_failure_before_the_second_pin_does_not_forget_the_first(world: 
     world.server.get = _unavailable  # type: ignore[method-assign]
     await world.work()
     world.server.get = get  # type: ignore[method-assign]
-    assert world.book.reservations.gpus() == {"n1": 1}
+    assert world.book.reservations.load()["n1", "GPUs"] == 1
 
 
 async def test_a_pin_that_is_refused_reserves_nothing(world: Lagging) -> None:
     world.lossy.error = Refused("a policy says no", 422)
     await unanswered(world, "a", "lost")
-    assert world.book.reservations.gpus() == {}
+    assert world.book.reservations.load() == {}
 
 
 async def _unavailable(*_: Any) -> Json:

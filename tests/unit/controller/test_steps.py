@@ -14,8 +14,10 @@ from bowsprit.controller.frame import Declared, Frame
 from bowsprit.controller.replicas import match
 from bowsprit.controller.steps import FIRST_TO_GO, PinId, Ranking, Steps, steps_of, workloads_wanted
 from bowsprit.inventory.pods import PodView
+from bowsprit.plan.fleet import GpuNode
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import ModelPlan, ReplicaPlan
+from bowsprit.plan.spare import GPUS, Spare
 from bowsprit.render.revision import revision_of
 from bowsprit.status.replicas import RecordedReplica
 from tests.unit.controller.objects import (
@@ -79,7 +81,15 @@ def steps(
     free: dict[str, int] | None = None,
     gone: Sequence[str] = (),
 ) -> Steps:
-    return steps_of(seen, plan, dict(FREE) if free is None else free, gone)
+    return steps_of(seen, plan, spare(FREE if free is None else free), gone)
+
+
+def spare(free: dict[str, int], cpu: int = 64_000) -> Spare:
+    """Nodes with so many GPUs free, and so many thousandths of a CPU."""
+    return Spare(
+        GpuNode(name, "nvidia.com/gpu", ONE.product, 81920, False, max(1, gpus), gpus, room={"cpu": cpu})
+        for name, gpus in free.items()
+    )
 
 
 def pins(done: Steps) -> dict[str, str]:
@@ -128,12 +138,22 @@ def test_pins(pods: list[PodView], free: dict[str, int], expected: dict[str, str
 
 
 def test_pins_take_their_gpus_out_of_what_the_pass_has_left() -> None:
-    free = {"n1": 1}
+    free = spare({"n1": 1})
     waiting = [pod("dep-7d9f-a"), pod("dep-7d9f-b")]
     plan = planned(replica(0, ONE, "n1"), replica(1, ONE, "n1"))
-    assert len(steps(frame(waiting), plan, free).pins) == 1
-    assert free == {"n1": 0}
-    assert steps(frame(waiting), plan, free).pins == ()
+    assert len(steps_of(frame(waiting), plan, free, ()).pins) == 1
+    assert free["n1", GPUS] == 0
+    assert steps_of(frame(waiting), plan, free, ()).pins == ()
+
+
+def test_a_pod_is_pinned_only_where_its_cpu_is_free_too() -> None:
+    """An old pod on its way out may hold the CPU that the new one is promised, while other GPUs are free."""
+    waiting = [replace(pod(f"dep-7d9f-{name}"), needs=(("cpu", 4000), ("pods", 1))) for name in "ab"]
+    plan = planned(replica(0, ONE, "n1"), replica(1, ONE, "n1"))
+    done = steps_of(frame(waiting), plan, spare({"n1": 2}, cpu=7000), ())
+    assert (len(done.pins), done.held_back) == (1, True)
+    done = steps_of(frame(waiting), plan, spare({"n1": 2}, cpu=8000), ())
+    assert (len(done.pins), done.held_back) == (2, False)
 
 
 @pytest.mark.parametrize(
@@ -266,10 +286,10 @@ def test_a_pin_that_may_have_come_true_needs_no_gpu_more() -> None:
     """Its GPUs are off what is free: the group would wait for itself."""
     waiting = ranks("", "", "")
     recorded = promise(0, THREE, "n1", "n2", "n3")
-    free = {"n1": 0, "n2": 1, "n3": 1}
+    free = spare({"n1": 0, "n2": 1, "n3": 1})
     done = steps_of(frame(waiting, recorded), planned(WANTED), free, (), {PinId(waiting[0].uid, "n1")})
     assert pins(done) == {"lws-0": "n1", "lws-0-1": "n2", "lws-0-2": "n3"}
-    assert free == {"n1": 0, "n2": 0, "n3": 0}
+    assert [free[node, GPUS] for node in ("n1", "n2", "n3")] == [0, 0, 0]
 
 
 def test_of_two_old_revisions_on_the_same_nodes_the_one_that_is_retired_goes() -> None:
