@@ -26,13 +26,15 @@ def texts(answers: list[dict[str, Any]]) -> list[str]:
 
 
 def test_a_general_plugin_says_its_word_on_every_layout(complete: Callable[..., Any], model: Path) -> None:
-    options: list[dict[str, Any]] = [
-        {},
-        {"hf_overrides": MY_OPT},
-        {"hf_overrides": MY_OPT, "tensor_parallel_size": 2, "pipeline_parallel_size": 2},
-    ]
-    eager = [{**each, "enforce_eager": True} for each in options]
-    stock, plugin, parallel = complete(model, eager, loads="my_opt")
+    stock, plugin, parallel = complete(
+        model,
+        [
+            {"enforce_eager": True},
+            {"enforce_eager": True, "hf_overrides": MY_OPT},
+            {"hf_overrides": MY_OPT, "tensor_parallel_size": 2, "pipeline_parallel_size": 2},
+        ],
+        loads="my_opt",
+    )
     assert tiny.AHOY not in "".join(texts(stock))
     assert texts(plugin) == texts(parallel) == [ALWAYS, ALWAYS]
 

@@ -23,12 +23,8 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "one rank": {"enforce_eager": True},
     "two ranks, which divide the model": {"enforce_eager": True, "tensor_parallel_size": 2},
     "three ranks, which divide nothing": {"enforce_eager": True, "tensor_parallel_size": 3},
-    "three ranks, compiled": {"tensor_parallel_size": 3},
-    "two stages of three ranks": {
-        "enforce_eager": True,
-        "tensor_parallel_size": 3,
-        "pipeline_parallel_size": 2,
-    },
+    # vLLM 0.32 for CPUs has no pipeline stages without compilation.
+    "two stages of three ranks": {"tensor_parallel_size": 3, "pipeline_parallel_size": 2},
 }
 
 
