@@ -27,9 +27,9 @@ SHORT_PATIENCE = {
 """spec.template.spec of a model whose pods leave a silent node after a second, not after five minutes."""
 
 
-def foreign_pod(arena: Arena, name: str, node: str = "", gpus: int = 1) -> None:
+def foreign_pod(arena: Arena, name: str, node: str = "", gpus: int = 1, **limits: str) -> None:
     """Somebody else's pod. With a node it is bound there at once, past the scheduler."""
-    resources = {"limits": {GPU: str(gpus)}}
+    resources = {"limits": {GPU: str(gpus), **limits}}
     spec: Json = {"containers": [{"name": "main", "image": "none", "resources": resources}]}
     if node:
         spec["nodeName"] = node
