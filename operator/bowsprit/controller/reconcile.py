@@ -24,7 +24,7 @@ from bowsprit.controller.groups import placed
 from bowsprit.controller.metrics import Metrics
 from bowsprit.controller.placement import Failures
 from bowsprit.controller.settings import Settings
-from bowsprit.controller.steps import Steps, steps_of
+from bowsprit.controller.steps import PinId, Steps, steps_of
 from bowsprit.controller.units import units_of
 from bowsprit.controller.writer import NotLeading, Writer
 from bowsprit.inventory.pods import PodView
@@ -65,6 +65,7 @@ class _Pass:
     changed: set[ModelKey]
     fleet: Fleet
     free: Spare
+    unanswered: frozenset[PinId]
 
 
 class Reconciler:
@@ -111,7 +112,7 @@ class Reconciler:
             self._look(declared, facts)
         fleet = self._rested(self._book.ledger.fleet(), now)
         wishes = [model.wish for model in self._models.values() if model.wish is not None]
-        work = _Pass(set(alive), fleet, self._free(fleet))
+        work = _Pass(set(alive), fleet, self._free(fleet), self._book.reservations.unanswered)
         with self._metrics.plan_seconds.time():
             plan = await asyncio.to_thread(plan_all, wishes, fleet)
         for key in sorted(self._models):
@@ -255,7 +256,7 @@ class Reconciler:
             return
         model.frame = self._with_latest_status(model.frame)
         lost = {node for node in model.frame.nodes if self._is_lost(node)}
-        steps = steps_of(model.frame, plan, work.free, lost, self._book.reservations.unanswered)
+        steps = steps_of(model.frame, plan, work.free, lost, work.unanswered)
         model.held_back = steps.held_back
         self._book.reservations.decide(steps.pins)
         model.writer = asyncio.create_task(self._write(key, model, steps))
