@@ -13,6 +13,7 @@ from e2e.cluster.control_plane import ControlPlane
 from e2e.cluster.waiting import wait_until
 from tests.integration.arena import Arena, OperatorProcess, operator_kubeconfig
 from tests.integration.life import UNREADY_STAGE
+from tests.integration.metrics_api import Metrics, served_metrics
 
 # Autoscalers look this often, so that a test of them takes seconds.
 HPA_SYNC_SECONDS = 2.0
@@ -76,6 +77,12 @@ def operator(
     )
     yield process.start()
     process.stop()
+
+
+@pytest.fixture
+def metrics(control_plane: ControlPlane) -> Iterator[type[Metrics]]:
+    with served_metrics(control_plane) as served:
+        yield served
 
 
 @pytest.fixture

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
-
 import pytest
 
-from e2e.cluster.control_plane import ControlPlane
 from tests.integration.arena import Arena, Json, Referee
 from tests.integration.life import TWO_PODS, revisions, uids, workloads
+from tests.integration.metrics_api import Metrics, waiting_metric
 
 pytestmark = pytest.mark.integration
 
@@ -87,87 +80,8 @@ def test_what_fits_is_placed_whole_and_the_rest_waits_with_numbers(stage: Arena)
 
 # ---- a HorizontalPodAutoscaler ---------------------------------------------------------------------------
 
-GROUP, VERSION = "custom.metrics.k8s.io", "v1beta2"
-METRIC = "requests_waiting"
-
-
-class Metrics(BaseHTTPRequestHandler):
-    """A metrics adapter that knows one number, of every Service."""
-
-    value: ClassVar[int] = 1
-
-    def do_GET(self) -> None:
-        match self.path.split("?")[0].strip("/").split("/"):
-            case ["apis", _, _]:
-                self._reply(HTTPStatus.OK, _discovery())
-            case ["apis", _, _, "namespaces", namespace, "services", name, _]:
-                self._reply(HTTPStatus.OK, _values(namespace, name, self.value))
-            case _:
-                self._reply(HTTPStatus.NOT_FOUND, {})
-
-    def _reply(self, status: HTTPStatus, answer: Json) -> None:
-        content = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Keeps the test's output clean."""
-
-
-def _discovery() -> Json:
-    resource = {
-        "name": f"services/{METRIC}",
-        "singularName": "",
-        "namespaced": True,
-        "kind": "MetricValueList",
-        "verbs": ["get"],
-    }
-    return {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": f"{GROUP}/{VERSION}",
-        "resources": [resource],
-    }
-
-
-def _values(namespace: str, name: str, value: int) -> Json:
-    item = {
-        "describedObject": {"apiVersion": "v1", "kind": "Service", "namespace": namespace, "name": name},
-        "metric": {"name": METRIC},
-        "timestamp": "2026-01-01T00:00:00Z",
-        "value": str(value),
-    }
-    return {"kind": "MetricValueList", "apiVersion": f"{GROUP}/{VERSION}", "metadata": {}, "items": [item]}
-
-
-@pytest.fixture
-def metrics(control_plane: ControlPlane) -> Iterator[type[Metrics]]:
-    """A served metrics API; set `.value` to what it should answer."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Metrics)
-    server.socket = control_plane.serving_context(GROUP).wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    control_plane.register_api(GROUP, VERSION, server.server_port)
-    yield Metrics
-    control_plane.kubectl("delete", "apiservice", f"{VERSION}.{GROUP}")
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
 
 def autoscaler(namespace: str, model: str) -> Json:
-    """Wants one replica for every ten requests that wait."""
-    metric = {
-        "type": "Object",
-        "object": {
-            "describedObject": {"apiVersion": "v1", "kind": "Service", "name": model},
-            "metric": {"name": METRIC},
-            "target": {"type": "AverageValue", "averageValue": "10"},
-        },
-    }
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -180,7 +94,7 @@ def autoscaler(namespace: str, model: str) -> Json:
             },
             "minReplicas": 1,
             "maxReplicas": 3,
-            "metrics": [metric],
+            "metrics": [waiting_metric(model)],
             "behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}},
         },
     }
