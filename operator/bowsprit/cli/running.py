@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from bowsprit.cli.options import ProductsFile
+from bowsprit.api.defaults import RUNTIME_IMAGE
+from bowsprit.cli.options import ProductsFile, RuntimeImage
 from bowsprit.cli.problems import input_errors
 
 
@@ -63,6 +64,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     writers: Annotated[
         int, typer.Option(envvar="BOWSPRIT_WRITERS", min=1, max=256, help="Models written at the same time.")
     ] = 16,
+    runtime_image: RuntimeImage = RUNTIME_IMAGE,
     products: ProductsFile = None,
 ) -> None:
     """Run the operator until SIGTERM. It acts on the cluster; one replica at a time holds the Lease.
@@ -87,6 +89,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         resync_s=resync,
         bind_timeout_s=bind_timeout,
         writers=writers,
+        runtime_image=runtime_image,
         products=table,
     )
     raise typer.Exit(main.run(settings))

@@ -36,6 +36,7 @@ MODEL_DEPLOYMENTS = Resource(v1alpha1.GROUP, v1alpha1.VERSION, v1alpha1.PLURAL, 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 PODS = Resource("", "v1", "pods", "Pod")
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+JOBS = Resource("batch", "v1", "jobs", "Job")
 SERVICES = Resource("", "v1", "services", "Service")
 EVENTS = Resource("", "v1", "events", "Event")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
@@ -50,7 +51,7 @@ DEFINITIONS = Resource(
     namespaced=False,
 )
 
-CHILDREN = (CONTROLLER_REVISIONS, SERVICES, DEPLOYMENTS, LEADER_WORKER_SETS)
+CHILDREN = (CONFIG_MAPS, JOBS, CONTROLLER_REVISIONS, SERVICES, DEPLOYMENTS, LEADER_WORKER_SETS)
 """What a ModelDeployment owns, in the order in which it is applied."""
 
 _BY_KIND = {resource.kind: resource for resource in CHILDREN}

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from bowsprit.api.names import MODEL_LABEL
 from bowsprit.cluster.cache import Cache, ObjectKey, key_of
-from bowsprit.cluster.resources import CHILDREN, DEPLOYMENTS, LEADER_WORKER_SETS, Resource
+from bowsprit.cluster.resources import CHILDREN, DEPLOYMENTS, JOBS, LEADER_WORKER_SETS, Resource
 from bowsprit.controller.children import Child, digest, project
 from bowsprit.controller.complaints import Complaint
 from bowsprit.controller.complaints import project as project_complaint
@@ -26,6 +26,7 @@ from bowsprit.inventory.nodes import NodeView, node_facts
 from bowsprit.inventory.pods import PodView, pod_facts
 from bowsprit.inventory.products import ProductTable
 from bowsprit.plan.key import ModelKey
+from bowsprit.status.attempt import Attempt, attempt_of
 
 FLEET = ModelKey("", "")
 """The key for changes that concern all models: nodes, and pods of others."""
@@ -48,12 +49,15 @@ class Book:
         self.config_maps: Cache[str] = Cache(_resource_version, self._config_map_changed)
         self.pod_seen: Callable[[PodView], None] = lambda pod: None
         """Called with every version of a pod of ours."""
+        self.attempts: Cache[Attempt] = Cache(attempt_of, self._attempt_changed)
+        """Pods of preflight Jobs."""
         self.complaints: Cache[Complaint] = Cache(project_complaint, self._complaint_changed)
         self._complaints_about: dict[ObjectKey, Complaint] = {}
         self._own_status: dict[ObjectKey, str] = {}
         """Model -> hash of the status that we wrote last."""
         self._pods_of: dict[ModelKey, dict[ObjectKey, PodView]] = defaultdict(dict)
         self._children_of: dict[ModelKey, dict[tuple[str, str], Child]] = defaultdict(dict)
+        self._attempts_of: dict[ModelKey, dict[ObjectKey, Attempt]] = defaultdict(dict)
         self._users_of: dict[ObjectKey, set[ModelKey]] = defaultdict(set)
 
     @property
@@ -64,12 +68,16 @@ class Book:
             self.nodes,
             self.pods,
             self.config_maps,
+            self.attempts,
             *self.children.values(),
         )
         return all(cache.synced for cache in caches)
 
     def pods_of(self, key: ModelKey) -> tuple[PodView, ...]:
         return tuple(self._pods_of.get(key, {}).values())
+
+    def attempts_of(self, key: ModelKey) -> tuple[Attempt, ...]:
+        return tuple(self._attempts_of.get(key, {}).values())
 
     def children_of(self, key: ModelKey) -> tuple[Child, ...]:
         """What belongs to a model of this name, or did."""
@@ -154,6 +162,15 @@ class Book:
         if after is not None:
             self._children_of[after.key][after.kind, after.name] = after
 
+    def _attempt_changed(self, key: ObjectKey, before: Attempt | None, after: Attempt | None) -> None:
+        for attempt in (before, after):
+            if attempt is not None:
+                model = ModelKey(attempt.namespace, attempt.model)
+                self._attempts_of[model].pop(key, None)
+                self.queue.add(model)
+        if after is not None:
+            self._attempts_of[ModelKey(after.namespace, after.model)][key] = after
+
     def _config_map_changed(self, key: ObjectKey, before: str | None, after: str | None) -> None:
         self._add_all(self._users_of.get(key, ()))
 
@@ -172,7 +189,7 @@ class Book:
             self._complaints_about[about] = after
         elif self._complaints_about.get(about) == before:
             del self._complaints_about[about]
-        for resource in (DEPLOYMENTS, LEADER_WORKER_SETS):
+        for resource in (DEPLOYMENTS, LEADER_WORKER_SETS, JOBS):
             if (workload := self.child(resource, *about)) is not None:
                 self.queue.add(workload.key)
 

@@ -15,13 +15,23 @@ from typing import Any
 
 from bowsprit.cluster.client import FIELD_MANAGER
 from bowsprit.cluster.resources import Resource
+from bowsprit.facts.report import Report, parse_report
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import Layout
-from bowsprit.render import labels, workload
+from bowsprit.render import labels, names, workload
 from bowsprit.render.revision import Revision, from_controller_revision
 
 RENDERED = "bowsprit.dev/rendered"
 """Annotation: hash of the manifest that was applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What preflight reported, as its ConfigMap keeps it."""
+
+    report: Report
+    images: tuple[tuple[str, str], ...]
+    """(container, imageID as the kubelet reported it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,12 @@ class Child:
     stored: Revision | None
     """Of a ControllerRevision that can be read."""
     terminating: bool
+    ended: str = ""
+    """Of a Job: Complete or Failed when it has come to its end."""
+    preflight: str = ""
+    """Hash of what a preflight Job or its report judges."""
+    kept: Kept | None = None
+    """Of a ConfigMap with a report that can be read."""
 
     @property
     def key(self) -> ModelKey:
@@ -83,7 +99,28 @@ def project(resource: Resource, obj: Mapping[str, Any]) -> Child | None:
         layout=workload.layout_of(obj) if is_workload else None,
         stored=from_controller_revision(obj) if obj["kind"] == "ControllerRevision" else None,
         terminating="deletionTimestamp" in meta,
+        ended=_ended(obj) if obj["kind"] == "Job" else "",
+        preflight=marks.get(labels.PREFLIGHT, ""),
+        kept=_kept(obj.get("data") or {}) if obj["kind"] == "ConfigMap" else None,
     )
+
+
+def _ended(job: Mapping[str, Any]) -> str:
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    ends = [each["type"] for each in conditions if each.get("status") == "True"]
+    return next((end for end in ends if end in ("Complete", "Failed")), "")
+
+
+def _kept(data: Mapping[str, str]) -> Kept | None:
+    report = parse_report(data.get(names.REPORT_KEY, ""))
+    if report is None:
+        return None
+    try:
+        images = json.loads(data.get(names.IMAGES_KEY, "{}"))
+    except (ValueError, RecursionError):
+        images = {}
+    named = images.items() if isinstance(images, Mapping) else ()
+    return Kept(report, tuple(pair for pair in named if all(isinstance(text, str) for text in pair)))
 
 
 WORKLOADS = ("Deployment", "LeaderWorkerSet")

@@ -1,9 +1,9 @@
 """Why pods are missing: what the API server said to the controllers that create them.
 
 A quota, a LimitRange or an admission policy refuses pods, and not the workload that they belong to. The
-workload's controllers then say so in Events of the reason FailedCreate, on a ReplicaSet or StatefulSet, where
-nobody looks. An Event counts while pods are missing and only if it is younger than our last change of the
-workload, so an old one explains nothing that is new.
+workload's controllers then say so in Events of the reason FailedCreate, on a ReplicaSet, StatefulSet or Job,
+where nobody looks. An Event counts while pods are missing and only if it is younger than our last change of
+the workload, so an old one explains nothing that is new.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def project(event: Mapping[str, Any]) -> Complaint | None:
     """The complaint that an Event is; None for one that cannot be read."""
     about = event.get("involvedObject") or {}
     name, message = about.get("name"), event.get("message")
-    if about.get("kind") not in ("ReplicaSet", "StatefulSet") or not name or not message:
+    if about.get("kind") not in ("ReplicaSet", "StatefulSet", "Job") or not name or not message:
         return None
     series = event.get("series") or {}
     times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
@@ -60,9 +60,15 @@ def refusals(frame: Frame, complaint_about: Callable[[Child], Complaint | None])
 
 def _refusals(frame: Frame, complaint_about: Callable[[Child], Complaint | None]) -> Iterator[ApplyError]:
     for child in frame.children:
-        if child.kind not in WORKLOADS or child.layout is None:
-            continue
-        there = sum(len(group.pods) for group in frame.groups if group.workload.name == child.name)
-        complaint = complaint_about(child) if there < child.replicas * child.layout.pods else None
+        complaint = complaint_about(child) if _lacks_pods(frame, child) else None
         if complaint is not None and complaint.at >= child.applied:
             yield ApplyError(f"{child.kind}/{child.name}", complaint.message)
+
+
+def _lacks_pods(frame: Frame, child: Child) -> bool:
+    if child.kind == "Job":
+        return not any(attempt.job == child.uid for attempt in frame.attempts)
+    if child.kind not in WORKLOADS or child.layout is None:
+        return False
+    there = sum(len(group.pods) for group in frame.groups if group.workload.name == child.name)
+    return there < child.replicas * child.layout.pods

@@ -14,10 +14,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bowsprit.api.defaults import RUNTIME_IMAGE
 from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.controller.children import WORKLOADS, Child
 from bowsprit.controller.groups import Group, groups_of, stragglers_of
+from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.replicas import Replicas, holding, match, remains
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.inventory.pods import PodView
@@ -25,11 +25,12 @@ from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import ModelPlan, ReplicaPlan
 from bowsprit.plan.wish import Wish
 from bowsprit.render.owner import Owner
+from bowsprit.render.preflight import is_required, preflight_key
 from bowsprit.render.problems import problems
 from bowsprit.render.requests import needs_of
 from bowsprit.render.revision import Revision, target_revision
-from bowsprit.render.runtime import RUNTIME_CONTAINER
 from bowsprit.render.wishes import wish_of
+from bowsprit.status.attempt import Attempt
 from bowsprit.status.replicas import RecordedReplica
 
 
@@ -47,6 +48,8 @@ class Declared:
     status: Mapping[str, Any]
     """As last written."""
     terminating: bool
+    preflight: str = ""
+    """Hash of what preflight has to judge; empty when the spec asks for none."""
 
     @property
     def owner(self) -> Owner:
@@ -56,7 +59,7 @@ class Declared:
 @dataclass(frozen=True, slots=True)
 class Frame:
     declared: Declared
-    facts: ModelFacts | FactsError | None
+    knowledge: Knowledge
     children: tuple[Child, ...]
     strays: tuple[Child, ...]
     """Children that are on their way out, or belong to an earlier object of the same name."""
@@ -66,10 +69,16 @@ class Frame:
     """None while the spec or the facts cannot be read: then what runs is left alone."""
     stragglers: tuple[tuple[PodView, ...], ...] = ()
     """Pods that still hold GPUs after their workload has gone, by replica."""
+    attempts: tuple[Attempt, ...] = ()
+    """Pods of preflight Jobs."""
 
     @property
     def key(self) -> ModelKey:
         return self.declared.key
+
+    @property
+    def facts(self) -> ModelFacts | FactsError | None:
+        return self.knowledge.facts
 
     @property
     def suspended(self) -> bool:
@@ -125,15 +134,22 @@ def declared_of(obj: Mapping[str, Any]) -> Declared:
         faults=faults,
         status=obj.get("status") or {},
         terminating="deletionTimestamp" in meta,
+        preflight=_preflight(deployment, meta["namespace"]) if deployment and not faults else "",
     )
+
+
+def _preflight(deployment: ModelDeployment, namespace: str) -> str:
+    spec = deployment.spec
+    return preflight_key(spec, namespace) if is_required(spec) else ""
 
 
 def frame_of(
     declared: Declared,
-    facts: ModelFacts | FactsError | None,
+    knowledge: Knowledge,
     *,
     children: Iterable[Child],
     pods: Iterable[PodView],
+    attempts: Iterable[Attempt],
     recorded: Iterable[RecordedReplica],
     is_broken: Callable[[PodView], bool],
 ) -> Frame:
@@ -142,7 +158,7 @@ def frame_of(
     own = tuple(child for child in found if child.owner == declared.uid and not child.terminating)
     strays = tuple(child for child in found if child.owner and child not in own)
     orphans = [child for child in found if not child.owner and not child.terminating]
-    target = _target(declared, facts, [*own, *orphans])
+    target = _target(declared, knowledge, [*own, *orphans])
     # Orphans that are just what is asked for are taken back: applying them makes them ours again.
     adopted = [child for child in orphans if target is not None and child.revision == target.hash]
     workloads = [child for child in (*own, *adopted) if child.kind in WORKLOADS]
@@ -150,13 +166,14 @@ def frame_of(
     serving = serving_revision(declared, groups, target)
     return Frame(
         declared=declared,
-        facts=facts,
+        knowledge=knowledge,
         children=own,
         strays=strays,
         groups=groups,
         replicas=match(groups, recorded, target.hash if target else None, serving),
         target=target,
         stragglers=stragglers_of(members, groups, {orphan.name for orphan in orphans}),
+        attempts=tuple(attempts),
     )
 
 
@@ -191,14 +208,13 @@ def promising(wish: Wish, plan: ModelPlan) -> Wish:
     return replace(wish, promised=tuple(each for each in plan.replicas if each not in wish.standing))
 
 
-def _target(
-    declared: Declared, facts: ModelFacts | FactsError | None, children: Iterable[Child]
-) -> Revision | None:
+def _target(declared: Declared, knowledge: Knowledge, children: Iterable[Child]) -> Revision | None:
+    facts = knowledge.facts
     if declared.deployment is None or not isinstance(facts, ModelFacts):
         return None
     known = [child.stored for child in children if child.stored is not None]
-    images = {RUNTIME_CONTAINER: RUNTIME_IMAGE}
-    return target_revision(declared.deployment.spec, facts, declared.key.name, images, known)
+    spec = declared.deployment.spec
+    return target_revision(spec, facts, declared.key.name, knowledge.images(spec), known)
 
 
 def _held(group: Group, promise: ReplicaPlan) -> ReplicaPlan:

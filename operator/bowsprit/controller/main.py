@@ -19,6 +19,7 @@ from typing import Any
 import kopf
 import structlog
 
+from bowsprit.api.names import PREFLIGHT_LABEL
 from bowsprit.cluster.client import METADATA_ONLY, KubeClient, connect
 from bowsprit.cluster.errors import ClusterError, NotServed
 from bowsprit.cluster.lease import Leadership
@@ -29,6 +30,7 @@ from bowsprit.cluster.resources import (
     DEFINITIONS,
     DEPLOYMENTS,
     EVENTS,
+    JOBS,
     LEADER_WORKER_SETS,
     MODEL_DEPLOYMENTS,
     NODES,
@@ -92,7 +94,7 @@ class Operator:
         identity = settings.identity or f"{socket.gethostname()}-{os.getpid()}"
         self._leadership = Leadership(client, settings.lease_name, settings.lease_namespace, identity)
         writer = Writer(client, self._book, self._leadership.holds, now)
-        facts = FactSource(client, self._book.config_maps)
+        facts = FactSource(client, self._book, settings.runtime_image)
         self._reconciler = Reconciler(self._book, facts, writer, self._metrics, settings)
         self._feeds = self._make_feeds()
         self._server = StatusServer(self._metrics.registry, self._unhealthy, self._unready)
@@ -237,6 +239,9 @@ class Operator:
                 ListWatch(client, NODES, book.nodes),
                 pods,
                 ListWatch(client, CONFIG_MAPS, book.config_maps, form=METADATA_ONLY),
+                ListWatch(client, CONFIG_MAPS, children[CONFIG_MAPS], selector=PREFLIGHT_LABEL),
+                ListWatch(client, JOBS, children[JOBS], selector=PREFLIGHT_LABEL),
+                ListWatch(client, PODS, book.attempts, selector=PREFLIGHT_LABEL),
                 ListWatch(client, CONTROLLER_REVISIONS, children[CONTROLLER_REVISIONS], selector=ours),
                 ListWatch(client, SERVICES, children[SERVICES], selector=ours),
                 ListWatch(client, EVENTS, book.complaints, fields=FAILED_CREATE),

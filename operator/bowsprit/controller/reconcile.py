@@ -18,11 +18,13 @@ from bowsprit.cluster.cache import ObjectKey
 from bowsprit.cluster.errors import ClusterError
 from bowsprit.controller.book import FLEET, Book
 from bowsprit.controller.complaints import refusals
-from bowsprit.controller.factsource import Facts, FactSource
+from bowsprit.controller.factsource import FactSource
 from bowsprit.controller.frame import Declared, Frame, frame_of, promising, wish_from
 from bowsprit.controller.groups import placed
+from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.metrics import Metrics
 from bowsprit.controller.placement import Failures
+from bowsprit.controller.preflight import proof_of
 from bowsprit.controller.settings import Settings
 from bowsprit.controller.steps import PinId, Steps, steps_of
 from bowsprit.controller.units import units_of
@@ -108,8 +110,8 @@ class Reconciler:
         now = asyncio.get_running_loop().time()
         self._failures.observe((pod for key in alive for pod in self._book.pods_of(key)), now)
         self._failures.forget_all_but(self._book.pods, now)
-        for declared, facts in alive.values():
-            self._look(declared, facts)
+        for declared, knowledge in alive.values():
+            self._look(declared, knowledge)
         fleet = self._rested(self._book.ledger.fleet(), now)
         wishes = [model.wish for model in self._models.values() if model.wish is not None]
         work = _Pass(set(alive), fleet, self._free(fleet), self._book.reservations.unanswered)
@@ -141,7 +143,7 @@ class Reconciler:
             if pods:
                 yield key, pods
 
-    async def _read(self, keys: set[ModelKey]) -> dict[ModelKey, tuple[Declared, Facts | None]]:
+    async def _read(self, keys: set[ModelKey]) -> dict[ModelKey, tuple[Declared, Knowledge]]:
         """The models that changed, with their facts; those that are gone are forgotten and swept up.
 
         Reading takes time, in which more may change. What needs no reading is taken in at the end; what does
@@ -161,7 +163,7 @@ class Reconciler:
                 self._queue.add(key)
         return alive
 
-    async def _read_one(self, key: ModelKey) -> tuple[Declared, Facts | None] | None:
+    async def _read_one(self, key: ModelKey) -> tuple[Declared, Knowledge] | None:
         """A model and its facts; None when it is gone. One that cannot be read must not stop the others."""
         declared = self._book.models.get(ObjectKey(*key))
         try:
@@ -177,7 +179,7 @@ class Reconciler:
             log.exception("model.unreadable", model=str(key))
             self._queue.retry(key)
         known = self._models.get(key)
-        return (declared, known.frame.facts) if declared is not None and known is not None else None
+        return (declared, known.frame.knowledge) if declared is not None and known is not None else None
 
     def _forget(self, key: ModelKey) -> None:
         self._models.pop(key, None)
@@ -187,23 +189,24 @@ class Reconciler:
         """At once and not in the next pass: by then a pod that failed may be replaced and gone."""
         self._failures.observe([pod], asyncio.get_running_loop().time())
 
-    def _look(self, declared: Declared, facts: Facts | None) -> None:
+    def _look(self, declared: Declared, knowledge: Knowledge) -> None:
         try:
-            self._refresh(declared, facts)
+            self._refresh(declared, knowledge)
         except Exception:
             # One model that cannot be understood must not stop the others.
             log.exception("model.unreadable", model=str(declared.key))
             self._queue.retry(declared.key)
 
-    def _refresh(self, declared: Declared, facts: Facts | None) -> None:
+    def _refresh(self, declared: Declared, knowledge: Knowledge) -> None:
         known = self._models.get(declared.key)
         same = known is not None and known.frame.declared.uid == declared.uid
         decided = known.decided if known is not None and same else None
         frame = frame_of(
             declared,
-            facts,
+            knowledge,
             children=self._book.children_of(declared.key),
             pods=self._book.pods_of(declared.key),
+            attempts=self._book.attempts_of(declared.key),
             recorded=recorded(declared, decided),
             is_broken=self._is_broken,
         )
@@ -329,6 +332,7 @@ class Reconciler:
             serving=frame.serving,
             lws_installed=self._book.lws_installed,
             apply_errors=model.errors,
+            proof=proof_of(frame),
             refused_pods=refusals(frame, self._book.complaint_about),
         )
 

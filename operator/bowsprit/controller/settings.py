@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bowsprit.api.defaults import RUNTIME_IMAGE
 from bowsprit.inventory.products import ProductTable
 
 
@@ -27,4 +28,6 @@ class Settings:
     """How long a pinned pod may stay unbound before its replica is planned again."""
     writers: int = 16
     """Models that are written to the API server at the same time."""
+    runtime_image: str = RUNTIME_IMAGE
+    """Bowsprit's own code in engine pods; what runs already keeps the image that it was started with."""
     products: ProductTable = field(default_factory=ProductTable)

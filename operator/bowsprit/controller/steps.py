@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from bowsprit.controller.children import WORKLOADS
 from bowsprit.controller.frame import Frame
 from bowsprit.controller.groups import Group, State, placed
+from bowsprit.controller.preflight import preflight_leftovers, preflight_manifests
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.result import Layout, ModelPlan, ReplicaPlan
 from bowsprit.plan.spare import GPUS, Spare, Thing, together
@@ -95,25 +96,30 @@ def steps_of(
     """
     lost_nodes = frozenset(gone)
     evictions = tuple(_evictions(frame, lost_nodes))
+    proof = tuple(_free_names(frame, preflight_manifests(frame)))
+    leftovers = tuple(Deletion(child.kind, child.name, child.uid) for child in preflight_leftovers(frame))
     if plan is None or frame.declared.deployment is None:
-        return Steps(evictions=evictions)
-    # A name that is still taken by an object on its way out is free again soon, and then there is a new pass.
-    taken = {(child.kind, child.name) for child in frame.strays}
-    manifests = tuple(
-        manifest
-        for manifest in _manifests(frame, workloads_wanted(frame, plan))
-        if (manifest["kind"], manifest["metadata"]["name"]) not in taken
-    )
+        return Steps(manifests=proof, evictions=evictions, deletions=leftovers)
+    manifests = tuple(_free_names(frame, _manifests(frame, workloads_wanted(frame, plan))))
     applied = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests}
     pins, held_back = _pins(frame, plan, free, unanswered)
     return Steps(
-        manifests=manifests,
+        manifests=(*proof, *manifests),
         rankings=tuple(_rankings(frame, plan)),
         evictions=evictions,
-        deletions=tuple(_prune(frame, applied)),
+        deletions=(*leftovers, *_prune(frame, applied)),
         pins=pins,
         held_back=held_back,
     )
+
+
+def _free_names(frame: Frame, manifests: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A name that is still taken by an object on its way out is free again soon, and then there is a new
+    pass."""
+    taken = {(child.kind, child.name) for child in frame.strays}
+    for manifest in manifests:
+        if (manifest["kind"], manifest["metadata"]["name"]) not in taken:
+            yield manifest
 
 
 def workloads_wanted(frame: Frame, plan: ModelPlan) -> Counter[tuple[str, Layout]]:

@@ -89,9 +89,12 @@ def parse_report(text: str) -> Report | None:
         return None
 
 
-def facts_from_report(report: Report, overrides: Mapping[str, Any]) -> ModelFacts | FactsError:
+def facts_from_report(
+    report: Report, overrides: Mapping[str, Any], dtype: str | None = None
+) -> ModelFacts | FactsError:
     """Facts by the config.json in the report, read as a user's would be, and what the engine itself knew
-    better: the bytes of every rank, pipeline stages, the longest context. `overrides` as in hfOverrides."""
+    better: the bytes of every rank, pipeline stages, the longest context. The rest is as in
+    facts_from_config."""
     config = _config(report.facts.get("config"))
     if config is None:
         message = (
@@ -99,7 +102,7 @@ def facts_from_report(report: Report, overrides: Mapping[str, Any]) -> ModelFact
             "name a ConfigMap with the model's config.json in spec.model.config"
         )
         return FactsError(Reason.CONFIG_MISSING, "spec.model.config", message)
-    facts = facts_from_config(config, overrides=overrides)
+    facts = facts_from_config(config, overrides=overrides, dtype=dtype)
     return facts if isinstance(facts, FactsError) else with_reported(report, facts)
 
 

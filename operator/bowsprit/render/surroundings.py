@@ -113,6 +113,22 @@ def _model_container(image: str, copy: list[str]) -> dict[str, Any]:
     }
 
 
+def images_of(spec: ModelDeploymentSpec, runtime_image: str) -> dict[str, str]:
+    """The image of each container as the spec names it; those that install take the engine's."""
+    engine = (spec.engine.image if spec.engine else None) or defaults.ENGINE_IMAGE
+    model = source_of(spec).image
+    return {
+        runtime.RUNTIME_CONTAINER: runtime_image,
+        ENGINE_CONTAINER: engine,
+        **({MODEL_CONTAINER: model} if model else {}),
+        **{
+            plugins.plugin_container(index): plugin.image
+            for index, plugin in enumerate(spec.plugins or ())
+            if plugin.image
+        },
+    }
+
+
 def engine_image(revision: Revision) -> str:
     """By digest where preflight has run it, else as the spec names it."""
     named = revision.spec.engine.image if revision.spec.engine else None

@@ -50,7 +50,7 @@ SAID = {
         event("ReplicaSet", "dep-7d9f", "no", series={"lastObservedTime": AT}, lastTimestamp=None),
         Complaint("team", "dep-7d9f", "no", AT),
     ),
-    "a Job's is none of ours": (event("Job", "train", "no"), None),
+    "a DaemonSet's is none of ours": (event("DaemonSet", "train", "no"), None),
     "one without words": (event("ReplicaSet", "dep-7d9f", ""), None),
 }
 

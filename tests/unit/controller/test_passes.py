@@ -15,13 +15,13 @@ from bowsprit.controller.book import Book
 from bowsprit.controller.children import Child
 from bowsprit.controller.frame import Declared, Frame
 from bowsprit.controller.groups import LWS_GROUP, LWS_NAME, LWS_RANK
+from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.metrics import Metrics
 from bowsprit.controller.queue import WorkQueue
 from bowsprit.controller.reconcile import Reconciler
 from bowsprit.controller.settings import Settings
 from bowsprit.controller.steps import Steps
 from bowsprit.facts.config_map import facts_from_config_map
-from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.inventory.products import ProductTable
 from bowsprit.plan.key import ModelKey
 from bowsprit.render.names import PLACEMENT_GATE
@@ -39,10 +39,10 @@ class Facts:
     def __init__(self) -> None:
         self.unreadable: set[ModelKey] = set()
 
-    async def read(self, declared: Declared) -> ModelFacts | FactsError:
+    async def read(self, declared: Declared) -> Knowledge:
         if declared.key in self.unreadable:
             raise Unavailable("ConfigMaps cannot be read now")
-        return FACTS
+        return Knowledge(FACTS)
 
     def is_read(self, declared: Declared) -> bool:
         return declared.key not in self.unreadable

@@ -11,6 +11,7 @@ import pytest
 from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.controller.children import Child
 from bowsprit.controller.frame import Declared, Frame
+from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.replicas import match
 from bowsprit.controller.steps import FIRST_TO_GO, PinId, Ranking, Steps, steps_of, workloads_wanted
 from bowsprit.inventory.pods import PodView
@@ -43,7 +44,7 @@ DEPLOYMENT = ModelDeployment.model_validate(
         "apiVersion": "bowsprit.dev/v1alpha1",
         "kind": "ModelDeployment",
         "metadata": {"namespace": "team", "name": "llama", "uid": UID, "creationTimestamp": "t"},
-        "spec": {"model": {"uri": "hf://meta-llama/Llama-3.1-8B"}},
+        "spec": {"model": {"uri": "hf://meta-llama/Llama-3.1-8B"}, "preflight": "Skip"},
     }
 )
 TARGET = replace(revision_of(DEPLOYMENT.spec, FACTS, "llama", {}), hash=NEW)
@@ -61,7 +62,7 @@ def frame(
     found = groups(list(children), pods, lambda view: view.finished)
     whole = Frame(
         declared=Declared(KEY, UID, 1, DEPLOYMENT, (), {}, False),
-        facts=FACTS,
+        knowledge=Knowledge(FACTS),
         children=tuple(children),
         strays=tuple(strays),
         groups=found,

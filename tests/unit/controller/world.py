@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from bowsprit.api.defaults import RUNTIME_IMAGE
 from bowsprit.cluster.cache import key_of
 from bowsprit.cluster.client import FIELD_MANAGER, KubeClient
 from bowsprit.cluster.errors import Conflict, NotFound, Refused
@@ -128,7 +129,7 @@ class World:
         self.book = Book(self.queue, ProductTable())
         self._metrics = Metrics()
         writer = Writer(self.server, self.book, lambda: True, lambda: "2026-11-30T12:00:00Z")
-        facts = FactSource(self.server, self.book.config_maps)
+        facts = FactSource(self.server, self.book, RUNTIME_IMAGE)
         self.reconciler = Reconciler(self.book, facts, writer, self._metrics, Settings())
 
     @property

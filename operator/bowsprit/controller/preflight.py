@@ -1,0 +1,90 @@
+"""The proof that comes before planning: which Job is to run, which report is kept, and what goes.
+
+Pure, and only from what is there. While there is no report of the present spec its Job runs; what its pod
+reported becomes a ConfigMap; then the Job goes. So a killed operator finds each of these states again. A Job
+of an earlier spec goes at once; reports stay as long as a revision that they are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bowsprit.controller.children import Child
+from bowsprit.controller.frame import Frame
+from bowsprit.render.preflight import preflight_config_map, preflight_job, preflight_key
+from bowsprit.status.attempt import Attempt, Stage
+from bowsprit.status.preflight import Proof
+
+
+def proof_of(frame: Frame) -> Proof | None:
+    """How far the proof of the present spec is; None when it asks for none."""
+    if not frame.declared.preflight:
+        return None
+    if frame.knowledge.kept is not None:
+        return Proof(report=frame.knowledge.kept.report)
+    job = _job(frame)
+    attempt = _newest(frame, job)
+    gives_up = attempt is not None and attempt.stage is Stage.FAILED
+    over = job is not None and job.ended == "Failed"
+    return Proof(attempt=attempt, given_up=job.name if job is not None and over and gives_up else "")
+
+
+def preflight_manifests(frame: Frame) -> Iterator[dict[str, Any]]:
+    """The Job while there is none and no report; the ConfigMap as soon as there is one. Neither is ever
+    changed once it is there."""
+    declared = frame.declared
+    if declared.deployment is None or not _is_wanted(frame):
+        return
+    job = _job(frame)
+    attempt = _newest(frame, job)
+    if attempt is not None and attempt.stage is Stage.REPORTED:
+        ran = {container: image_id for container, (_, image_id) in attempt.images}
+        yield preflight_config_map(declared.owner, declared.preflight, attempt.report, ran)
+    elif job is None:
+        yield preflight_job(declared.owner, declared.deployment.spec, frame.knowledge.runtime_image)
+
+
+def preflight_leftovers(frame: Frame) -> Iterator[Child]:
+    """Jobs that have done their work, or that nobody waits for, or whose next tries need a new one; reports
+    of what is no revision any more."""
+    if frame.declared.deployment is None:
+        return
+    job = _job(frame)
+    for child in frame.children:
+        if child.kind == "Job" and (child is not job or not _is_wanted(frame) or _is_spent(frame, child)):
+            yield child
+    yield from _old_reports(frame)
+
+
+def _is_wanted(frame: Frame) -> bool:
+    return bool(frame.declared.preflight) and frame.knowledge.kept is None and not frame.suspended
+
+
+def _is_spent(frame: Frame, job: Child) -> bool:
+    """It has ended, and its pod is gone unread, or said that the network failed: another one tries again."""
+    attempt = _newest(frame, job)
+    return bool(job.ended) and (attempt is None or attempt.stage is Stage.OFFLINE)
+
+
+def _job(frame: Frame) -> Child | None:
+    """Of the present spec."""
+    jobs = (child for child in frame.children if child.kind == "Job")
+    return next((job for job in jobs if job.preflight == frame.declared.preflight), None)
+
+
+def _newest(frame: Frame, job: Child | None) -> Attempt | None:
+    if job is None:
+        return None
+    mine = [attempt for attempt in frame.attempts if attempt.job == job.uid]
+    return max(mine, key=lambda attempt: (attempt.created, attempt.name), default=None)
+
+
+def _old_reports(frame: Frame) -> Iterator[Child]:
+    reports = [child for child in frame.children if child.kind == "ConfigMap"]
+    if all(child.preflight == frame.declared.preflight and child.kept is not None for child in reports):
+        return
+    stored = [child.stored for child in frame.children if child.stored is not None]
+    known = {preflight_key(revision.spec, frame.key.namespace) for revision in stored}
+    known.add(frame.declared.preflight)
+    yield from (child for child in reports if child.preflight not in known or child.kept is None)
