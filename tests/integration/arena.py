@@ -9,7 +9,6 @@ never write to a ModelDeployment outside its status.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -394,9 +393,3 @@ class Referee:
                 self.fouls.append(
                     f"{time.time():.2f}: {gpus} GPUs pinned on {where}: {pod['metadata']['name']}"
                 )
-
-
-def resident_mib(pid: int) -> float:
-    """Resident memory of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
