@@ -76,6 +76,10 @@ generate: venv ## rewrite the generated files: CRDs, RBAC, reference pages
 check-generated: venv ## fail when a generated file is stale
 	$(BIN)/python -m docs.generate --check
 
+.PHONY: compat
+compat: venv ## the runtime with each vLLM that it promises to work in; ARGS="--engine 0.32.0" picks
+	$(BIN)/python -m images.runtime.compat $(ARGS)
+
 .PHONY: bench
 bench: venv ## measure, each figure beside its reference; ARGS picks benches
 	$(BIN)/python -m bench $(ARGS)
@@ -92,8 +96,10 @@ requirements: ## pin what pyproject.toml asks for, with hashes; UPGRADE=1 takes 
 	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 	  | pin - --constraint requirements/dev.txt --output-file requirements/build.txt; \
 	cd e2e/engine; pin requirements.in --override overrides.txt --no-universal \
-	  --python-platform x86_64-manylinux_2_34 --only-binary :all: --output-file requirements.txt
-	@git diff --stat -- requirements e2e/engine
+	  --python-platform x86_64-manylinux_2_34 --only-binary :all: --output-file requirements.txt; \
+	cd ../../images/runtime/compat; for engine in engine-*.in; do pin $$engine --override $${engine/engine/overrides} \
+	  --no-universal --python-platform x86_64-manylinux_2_34 --only-binary :all: --output-file $${engine%.in}.txt; done
+	@git diff --stat -- requirements e2e/engine images/runtime/compat
 
 .PHONY: clean
 clean: ## remove .venv, caches and build outputs
