@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from docs.generators import api, chart, cli, outputs, rbac
+from docs.generators import api, chart, cli, outputs, preflight, rbac
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,6 +21,7 @@ GENERATORS: tuple[Generator, ...] = (
     api.generate,
     chart.generate,
     cli.generate,
+    preflight.generate,
     rbac.generate,
     outputs.generate,
 )
