@@ -1,4 +1,4 @@
-"""CPU, memory and the rest of a node: nothing is pinned where they are lacking, and what is lacking is said."""
+"""CPU, memory and the rest of a node: nothing is pinned where they lack, and what is lacking is said."""
 
 from __future__ import annotations
 

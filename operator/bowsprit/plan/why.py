@@ -56,9 +56,9 @@ def _split(wish: Wish, option: Option) -> str:
     if cut.gpus == 1:
         return ""
     if cut.pipeline == 1:
-        return "tensor parallelism inside one pod" + (
-            ", as its GPUs are linked" if option.site.linked else ""
-        )
+        padded = ", with what does not divide padded" if cut.padded else ""
+        linked = ", as its GPUs are linked" if option.site.linked else ""
+        return f"tensor parallelism inside one pod{linked}{padded}"
     if wish.facts is not None and cut.tensor == 1:
         fault = tensor_fault(wish.facts, cut.gpus, wish.demand.expert_parallel)
         if fault is not None:

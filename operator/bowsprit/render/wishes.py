@@ -81,9 +81,9 @@ def demand_of(spec: ModelDeploymentSpec) -> Demand:
         max_batched_tokens=tokens or max(_PLANNED.max_batched_tokens, least_tokens),
         max_sequences=sequences or min(_PLANNED.max_sequences, tokens or _PLANNED.max_sequences),
         eager=engine_args.switch_of(args, "--enforce-eager") or False,
-        block_tokens=engine_args.integer_of(args, "--block-size") or _PLANNED.block_tokens,
+        block_tokens=_positive(args, "--block-size", _PLANNED.block_tokens),
         lora_slots=_lora_slots(args),
-        lora_rank=engine_args.integer_of(args, "--max-lora-rank") or _PLANNED.lora_rank,
+        lora_rank=_positive(args, "--max-lora-rank", _PLANNED.lora_rank),
         whole_windows=any(engine_args.switch_of(args, flag) for flag in _WHOLE_WINDOWS),
         wide_states=any(engine_args.value_of(args, flag) == "float32" for flag in _STATE_DTYPES),
         dtype=dtype_of(spec),
@@ -96,7 +96,13 @@ def demand_of(spec: ModelDeploymentSpec) -> Demand:
 def _lora_slots(args: Sequence[str]) -> int:
     if not engine_args.switch_of(args, "--enable-lora"):
         return 0
-    return engine_args.integer_of(args, "--max-loras") or 1
+    return _positive(args, "--max-loras", 1)
+
+
+def _positive(args: Sequence[str], flag: str, default: int) -> int:
+    """vLLM refuses other numbers itself."""
+    number = engine_args.integer_of(args, flag)
+    return number if number is not None and number > 0 else default
 
 
 def dtype_of(spec: ModelDeploymentSpec) -> str | None:

@@ -58,6 +58,7 @@ def test_three_gpus_hold_a_model_that_four_hold_evenly():
     demand = Demand(65536, uneven_tensor=True)
     answer = plan([wish("m", LLAMA_70B, demand=demand, explicit=ExplicitLayout(pipeline=1))], on)
     assert layouts(answer) == {"m": ["tp3/pp1"]}
+    assert "with what does not divide padded" in answer.models[0].replicas[0].why
     refused = plan([wish("m", LLAMA_70B, demand=replace(demand, uneven_tensor=False),
                          explicit=ExplicitLayout(pipeline=1))], on)  # fmt: skip
     assert not refused.models[0].placed

@@ -43,6 +43,7 @@ def shortest(flag: str, known: list[str]) -> str:
 
 COUNTED: dict[str, tuple[list[str], Demand]] = {
     "the block": (["--block-size", "64"], replace(Demand(), block_tokens=64)),
+    "a block that vLLM refuses": (["--block-size=-16"], Demand()),
     "LoRA": (["--enable-lora"], replace(Demand(), lora_slots=1)),
     "several adapters of a rank": (
         ["--enable-lora", "--max-loras=4", "--max-lora-rank=64"],
