@@ -53,8 +53,12 @@ OWN_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG))
 
 .PHONY: e2e
 e2e: venv ## real vLLM in real containers on this machine (as root), or make e2e KUBECONFIG=… on a cluster of yours; KEEP=1, ARGS
-	$(if $(OWN_CLUSTER),,$(BIN)/python -m e2e.local build)
-	$(if $(OWN_CLUSTER),BOWSPRIT_E2E_KUBECONFIG=$(OWN_CLUSTER)) $(if $(KEEP),KEEP=1) $(PYTEST) e2e/tests -m e2e $(ARGS)
+	$(if $(OWN_CLUSTER),,$(BIN)/python -m e2e.local $(if $(KEEP),up,build))
+	$(if $(OWN_CLUSTER),BOWSPRIT_E2E_KUBECONFIG=$(OWN_CLUSTER)) $(PYTEST) e2e/tests -m e2e $(ARGS)
+
+.PHONY: e2e-stop
+e2e-stop: venv ## stop what `make e2e KEEP=1` left running
+	$(BIN)/python -m e2e.local down
 
 .PHONY: lint
 lint: venv ## ruff, formatting, mypy, and the layers

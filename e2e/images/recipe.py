@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -52,6 +52,8 @@ class Containerfile:
     context: Path
     containerfile: str = "Containerfile"
     """Its path in the folder."""
+    only: Sequence[str] = ("",)
+    """Files and folders of the context that the build needs besides the Containerfile; by default all."""
     bases: Mapping[str, Recipe] = field(default_factory=dict)
     arguments: Mapping[str, str] = field(default_factory=dict)
     """Further build arguments."""
@@ -86,9 +88,11 @@ class Containerfile:
             )
 
     def _content(self) -> Iterator[tuple[str, Path]]:
-        for path in sorted(self.context.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                yield str(path.relative_to(self.context)), path
+        for each in (self.containerfile, *self.only):
+            start = self.context / each
+            for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
+                if path.is_file() and "__pycache__" not in path.parts:
+                    yield str(path.relative_to(self.context)), path
         yield from sorted(self.files.items())
 
 

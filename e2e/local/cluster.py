@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Self
 
 from bowsprit.api.crd import crd_yaml
 from e2e.cluster.real.cluster import RealCluster
@@ -23,11 +22,17 @@ def directory() -> Path:
     return cache_directory().parent / "e2e"
 
 
+def empty_directory() -> Path:
+    """The same, with nothing left in it of the cluster before."""
+    shutil.rmtree(directory(), ignore_errors=True)
+    directory().mkdir(parents=True)
+    return directory()
+
+
 class LocalCluster(RealCluster):
     """Two real nodes that say they had GPUs, and the operator."""
 
     def __init__(self, materials: Materials, directory: Path) -> None:
-        self.materials = materials
         super().__init__(
             materials.pause,
             materials.images,
@@ -35,10 +40,6 @@ class LocalCluster(RealCluster):
             directory,
             definitions=[crd_yaml()],
         )
-
-    def start(self) -> Self:
-        shutil.rmtree(self.directory, ignore_errors=True)
-        return super().start()
 
     def _start_all(self) -> None:
         super()._start_all()

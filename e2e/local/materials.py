@@ -9,7 +9,7 @@ from e2e.cluster.build import ensure_programs
 from e2e.cluster.real.cluster import RealCluster
 from e2e.cluster.real.packages import ensure_packages
 from e2e.engine.install import ensure_engine
-from e2e.images.recipes import ENGINE, PAUSE
+from e2e.images.recipes import ENGINE, PAUSE, RUNTIME
 from e2e.images.store import Image, ensure_image
 
 
@@ -19,16 +19,22 @@ class Materials:
 
     pause: Image
     engine: Image
+    runtime: Image
     vllm: Path
 
     @property
     def images(self) -> list[Image]:
         """What the nodes are given besides `pause`."""
-        return [self.engine]
+        return [self.engine, self.runtime]
 
 
 def ensure_materials() -> Materials:
     """Everything; the first time this takes a while."""
     ensure_packages()
     ensure_programs(RealCluster.program_sets)
-    return Materials(ensure_image(PAUSE), ensure_image(ENGINE), ensure_engine())
+    return Materials(
+        pause=ensure_image(PAUSE),
+        engine=ensure_image(ENGINE),
+        runtime=ensure_image(RUNTIME),
+        vllm=ensure_engine(),
+    )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from e2e.cluster import background
 from e2e.cluster.waiting import wait_until
-from e2e.local.cluster import LocalCluster, directory
+from e2e.local.cluster import LocalCluster, directory, empty_directory
 from e2e.local.materials import ensure_materials
 from e2e.tests.stage import CLAIM, CLIENT, Stage, model_writer
 from e2e.tests.target import Target
@@ -23,21 +22,21 @@ OWN = os.environ.get("BOWSPRIT_E2E_KUBECONFIG")
 
 @pytest.fixture(scope="session")
 def local_cluster() -> Iterator[LocalCluster]:
-    """The cluster on this machine, for tests that do something to its nodes."""
-    if OWN:
-        pytest.skip("does things to nodes that are only done to the cluster on this machine")
-    with LocalCluster(ensure_materials(), directory()) as cluster:
+    """A cluster on this machine that goes with the tests: for those that do something to its nodes."""
+    if OWN or background.is_kept(directory()):
+        pytest.skip("does things to nodes that are only done to a cluster that goes with the tests")
+    with LocalCluster(ensure_materials(), empty_directory()) as cluster:
         yield cluster
-        if os.environ.get("KEEP"):
-            _stay(cluster)
 
 
 @pytest.fixture(scope="session")
 def target(request: pytest.FixtureRequest) -> Target:
-    """The cluster under test."""
+    """The cluster under test: the user's own, one that `python -m e2e.local up` left, or a passing one."""
     if OWN:
         return own_target(Path(OWN))
-    return local_target(request.getfixturevalue("local_cluster"))
+    if not background.is_kept(directory()):
+        request.getfixturevalue("local_cluster")
+    return local_target(ensure_materials())
 
 
 @pytest.fixture(scope="session")
@@ -53,21 +52,3 @@ def stage(target: Target) -> Iterator[Stage]:
     found.wait_for(f"pod/{CLIENT}", "condition=Ready", 180)
     yield found
     target.kubectl("delete", "namespace", name, "--wait=false")
-
-
-def _stay(cluster: LocalCluster) -> None:
-    """Until Ctrl-C."""
-    kubectl = Path(cluster.kubectl_command()[0])
-    lines = (
-        "",
-        "The cluster stays up until Ctrl-C. In another shell:",
-        "",
-        f"  export KUBECONFIG={cluster.kubeconfig}",
-        f"  export PATH={kubectl.parent}:{Path(sys.executable).parent}:$PATH",
-        "",
-    )
-    print("\n".join(lines), file=sys.__stderr__, flush=True)
-    try:
-        signal.pause()
-    except KeyboardInterrupt:
-        return

@@ -33,6 +33,8 @@ try:
         status, text = response.status, response.read().decode()
 except urllib.error.HTTPError as error:
     status, text = error.code, error.read().decode()
+except OSError as error:
+    status, text = 0, str(error)
 print(json.dumps([status, text]))
 """
 """Sends a request from inside the cluster: the name and the address of the Service are part of the test."""
@@ -119,7 +121,7 @@ class Stage:
         return self.pods(f"bowsprit.dev/model={name}")
 
     def ask(self, name: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
-        """Status and content of what the Service of a model answers, to a client in the cluster."""
+        """Status and content of what a Service answers to a client in the cluster; 0 without an answer."""
         url = f"http://{name}.{self.namespace}.svc{path}"
         text = json.dumps(body) if body is not None else ""
         status, content = json.loads(self.execute(CLIENT, "python3", "-c", ASK, url, text))

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from e2e.local.cluster import LocalCluster
+from e2e.cluster.build import ensure_programs
+from e2e.local.cluster import directory
+from e2e.local.materials import Materials
 from e2e.tests.target import Manifest, Target
 
 ENGINE_VARIABLE = "BOWSPRIT_E2E_ENGINE"
@@ -17,7 +19,7 @@ RESOURCE_VARIABLE = "BOWSPRIT_E2E_RESOURCE"
 SIZE = "1Gi"
 
 
-def local_target(cluster: LocalCluster) -> Target:
+def local_target(materials: Materials) -> Target:
     """Claims are a folder of this machine, so all nodes have the same one."""
 
     def claim(namespace: str, name: str) -> list[Manifest]:
@@ -31,15 +33,15 @@ def local_target(cluster: LocalCluster) -> Target:
                 "persistentVolumeReclaimPolicy": "Retain",
                 "storageClassName": "",
                 "claimRef": {"namespace": namespace, "name": name},
-                "hostPath": {"path": str(cluster.directory / namespace), "type": "DirectoryOrCreate"},
+                "hostPath": {"path": str(directory() / namespace), "type": "DirectoryOrCreate"},
             },
         }
         return [volume, _claim(name, {"storageClassName": "", "volumeName": f"{namespace}-{name}"})]
 
     return Target(
-        kubeconfig=cluster.kubeconfig,
-        kubectl_path=cluster.kubectl_command()[0],
-        engine=cluster.materials.engine.reference,
+        kubeconfig=directory() / "kubeconfig",
+        kubectl_path=ensure_programs().binary("kubectl"),
+        engine=materials.engine.reference,
         claim=claim,
         resource="nvidia.com/gpu",
     )
