@@ -66,7 +66,7 @@ def test_templates_read_only_what_the_schema_knows() -> None:
 
 def test_the_chart_is_of_the_version_of_the_operator() -> None:
     about = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert (about["version"], about["appVersion"]) == (bowsprit.__version__, bowsprit.__version__)
+    assert (about["version"], about["appVersion"]) == (bowsprit.__version__, f"v{bowsprit.__version__}")
 
 
 def test_the_crd_and_the_rules_are_those_of_the_code() -> None:
