@@ -25,9 +25,8 @@ def proof_of(frame: Frame) -> Proof | None:
         return Proof(report=frame.knowledge.kept.report)
     job = _job(frame)
     attempt = _newest(frame, job)
-    gives_up = attempt is not None and attempt.stage is Stage.FAILED
-    over = job is not None and job.ended == "Failed"
-    return Proof(attempt=attempt, given_up=job.name if job is not None and over and gives_up else "")
+    failed = attempt is not None and attempt.stage is Stage.FAILED
+    return Proof(attempt=attempt, given_up=job.name if job is not None and job.ended and failed else "")
 
 
 def preflight_manifests(frame: Frame) -> Iterator[dict[str, Any]]:
