@@ -16,7 +16,7 @@ from pathlib import Path
 
 from e2e.images.buildah import buildah, cache_directory, run
 from e2e.images.recipe import reference
-from e2e.images.recipes import ENGINE, ENGINE_MOUNT
+from e2e.images.recipes import DEBIAN, ENGINE_MOUNT
 from e2e.images.store import store
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
@@ -37,8 +37,8 @@ def ensure_engine() -> Path:
 
 
 def _folder() -> Path:
-    """Compiled Python files depend on the image's Python, so its tag is part of the name."""
-    digest = hashlib.sha256(REQUIREMENTS.read_bytes() + f"{UV} {ENGINE.tag}".encode())
+    """Compiled Python files depend on the image's Python, so what brings it is part of the name."""
+    digest = hashlib.sha256(REQUIREMENTS.read_bytes() + f"{UV} {PLATFORM} {DEBIAN.tag}".encode())
     return cache_directory().parent / "engine" / digest.hexdigest()[:12]
 
 
@@ -49,8 +49,8 @@ def _install(folder: Path) -> None:
         if other.is_dir():
             shutil.rmtree(other)
     unfinished = folder.with_suffix(".unfinished")
-    store(ENGINE)
-    container = buildah("from", "--pull=never", reference(ENGINE))
+    store(DEBIAN)
+    container = buildah("from", "--pull=never", reference(DEBIAN))
     try:
         _download(unfinished, _python(container))
         _compile(unfinished, container)

@@ -27,7 +27,7 @@ class Debian:
     """The image."""
 
     name: str = "debian"
-    packages: tuple[str, ...] = ("ca-certificates", "python3")
+    packages: tuple[str, ...] = ("ca-certificates", "python3", "python3-pip", "python3-venv")
     bases: Mapping[str, Recipe] = field(default_factory=dict)
 
     @property

@@ -18,6 +18,10 @@ REPOSITORY = "localhost/bowsprit"
 BUILD = ("--quiet", "--isolation=chroot", "--pull=never", "--timestamp=0")
 
 
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+PIP_CONFIGURATION = Path("/etc/pip.conf")
+
+
 class Recipe(Protocol):
     """How one image is made."""
 
@@ -81,6 +85,7 @@ class Containerfile:
                 "build",
                 *BUILD,
                 signature_policy(),
+                *_this_machines_access(),
                 *(f"--build-arg={name}={value}" for name, value in arguments.items()),
                 f"--file={context / self.containerfile}",
                 f"--tag={reference}",
@@ -94,6 +99,16 @@ class Containerfile:
                 if path.is_file() and "__pycache__" not in path.parts:
                     yield str(path.relative_to(self.context)), path
         yield from sorted(self.files.items())
+
+
+def _this_machines_access() -> Iterator[str]:
+    """How this machine reaches a package index, for builds that ask one; none of it stays in an image."""
+    if CERTIFICATES.exists():
+        yield f"--volume={CERTIFICATES}:{CERTIFICATES}:ro"
+    if PIP_CONFIGURATION.exists():
+        yield f"--secret=id=pip.conf,src={PIP_CONFIGURATION}"
+    if "PIP_INDEX_URL" in os.environ:
+        yield f"--build-arg=PIP_INDEX_URL={os.environ['PIP_INDEX_URL']}"
 
 
 _reference = reference

@@ -33,6 +33,7 @@ class LocalCluster(RealCluster):
     """Two real nodes that say they had GPUs, and the operator."""
 
     def __init__(self, materials: Materials, directory: Path) -> None:
+        self._runtime = materials.runtime
         super().__init__(
             materials.pause,
             materials.images,
@@ -45,5 +46,5 @@ class LocalCluster(RealCluster):
         super()._start_all()
         for name in self.nodes:
             self.declare_gpus(name, product=PRODUCT, memory_mib=MEMORY_MIB, count=GPUS)
-        self._add(operator.operator(self, self._site))
+        self._add(operator.operator(self, self._site, self._runtime.reference))
         self.programs[operator.NAME].wait_ready(60)

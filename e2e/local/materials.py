@@ -9,7 +9,7 @@ from e2e.cluster.build import ensure_programs
 from e2e.cluster.real.cluster import RealCluster
 from e2e.cluster.real.packages import ensure_packages
 from e2e.engine.install import ensure_engine
-from e2e.images.recipes import ENGINE, PAUSE, RUNTIME
+from e2e.images.recipes import ENGINE, MY_OPT, PAUSE, RUNTIME, UNEVEN_LLAMA
 from e2e.images.store import Image, ensure_image
 
 
@@ -20,12 +20,14 @@ class Materials:
     pause: Image
     engine: Image
     runtime: Image
+    my_opt: Image
+    uneven_llama: Image
     vllm: Path
 
     @property
     def images(self) -> list[Image]:
         """What the nodes are given besides `pause`."""
-        return [self.engine, self.runtime]
+        return [self.engine, self.runtime, self.my_opt, self.uneven_llama]
 
 
 def ensure_materials() -> Materials:
@@ -36,5 +38,7 @@ def ensure_materials() -> Materials:
         pause=ensure_image(PAUSE),
         engine=ensure_image(ENGINE),
         runtime=ensure_image(RUNTIME),
+        my_opt=ensure_image(MY_OPT),
+        uneven_llama=ensure_image(UNEVEN_LLAMA),
         vllm=ensure_engine(),
     )

@@ -17,7 +17,7 @@ NAME = "bowsprit"
 RIGHTS = Path(__file__).parents[2] / "operator" / "rbac.yaml"
 
 
-def operator(cluster: ControlPlane, site: Site) -> Program:
+def operator(cluster: ControlPlane, site: Site, runtime_image: str) -> Program:
     """`bowsprit run` as the operator's ServiceAccount. The CRD must be there."""
     cluster.kubectl("apply", "--server-side", "--filename", str(RIGHTS))
     port = site.port(NAME)
@@ -25,6 +25,7 @@ def operator(cluster: ControlPlane, site: Site) -> Program:
         *(sys.executable, "-m", "bowsprit.cli.main", "run"),
         f"--kubeconfig={_kubeconfig(cluster, site)}",
         f"--lease-namespace={access.NAMESPACE}",
+        f"--runtime-image={runtime_image}",
         "--listen-host=127.0.0.1",
         f"--listen-port={port}",
     ]
