@@ -12,6 +12,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "replicaCount": 3,
         "image": {"repository": "registry.example/operator", "tag": "1", "digest": DIGEST},
         "imagePullSecrets": [{"name": "credentials"}],
+        "runtimeImage": "registry.example/runtime:1",
         "serviceAccount": {"annotations": {"example.com/role": "a"}},
         "products": [
             {"nodeSelector": {"pool": "a"}, "product": "NVIDIA-GB10", "memoryMiB": 119000, "linked": False}
