@@ -19,32 +19,32 @@ from bowsprit_runtime.alive import Rank, judge
 SRC = Path(__file__).parents[1] / "src"
 STARTING = Rank(1, "0", "m-0", 29501)
 
-JUDGED: dict[str, tuple[Rank, bool, int, str]] = {
-    "it starts, and the head does not listen yet": (STARTING, False, 0, ""),
-    "it starts, and has its workers": (STARTING, False, 1, ""),
-    "it met its head": (STARTING, True, 1, ""),
+JUDGED: dict[str, tuple[Rank, str, int, str]] = {
+    "it starts, and the head does not listen yet": (STARTING, "", 0, ""),
+    "it starts, and has its workers": (STARTING, "", 1, ""),
+    "it met its head": (STARTING, "10.0.0.1", 1, ""),
     "it lost its head": (
-        Rank(1, "0", "m-0", 29501, met=True, workers=1),
-        False,
+        Rank(1, "0", "m-0", 29501, met="10.0.0.1", workers=1),
+        "",
         1,
         "the head of the group no longer answers at m-0:29501",
     ),
     "a worker ended, and vLLM stays": (
-        Rank(1, "0", "m-0", 29501, met=True, workers=2),
-        True,
+        Rank(1, "0", "m-0", 29501, met="10.0.0.1", workers=2),
+        "10.0.0.1",
         1,
         "1 of vLLM's 2 worker processes ended, and vLLM goes on without",
     ),
-    "there is no head to meet": (Rank(1, "0"), True, 0, ""),
+    "there is no head to meet": (Rank(1, "0"), "", 0, ""),
 }
 
 
 @pytest.mark.parametrize("case", JUDGED)
 def test_judging(case: str) -> None:
-    rank, reachable, workers, words = JUDGED[case]
-    known, wrong = judge(rank, reachable, workers)
+    rank, answered, workers, words = JUDGED[case]
+    known, wrong = judge(rank, answered, workers)
     assert wrong == words
-    assert known.met == (rank.met or reachable)
+    assert known.met == (rank.met or answered)
     assert known.workers == max(rank.workers, workers)
 
 
@@ -113,6 +113,16 @@ def test_a_rank_that_lost_its_head_is_dead(tmp_path: Path) -> None:
             assert probe(tmp_path) == (1, lost)
 
 
+def test_a_head_that_was_met_is_known_without_dns(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as head, launched(tmp_path, head.getsockname()[1]):
+        assert probe(tmp_path) == (0, "")
+        file = tmp_path / "bowsprit-rank.json"
+        kept = json.loads(file.read_text())
+        assert kept["met"] == "127.0.0.1"
+        file.write_text(json.dumps({**kept, "head": "head.invalid"}))
+        assert probe(tmp_path) == (0, "")
+
+
 def test_a_rank_whose_head_is_not_there_yet_is_alive(tmp_path: Path) -> None:
     with launched(tmp_path, 9):
         assert [probe(tmp_path) for _ in range(2)] == [(0, ""), (0, "")]
@@ -130,6 +140,13 @@ def test_a_rank_that_lost_a_worker_is_dead(tmp_path: Path) -> None:
 
 
 def test_what_an_earlier_container_left_is_forgotten(tmp_path: Path) -> None:
-    earlier = {"pid": os.getpid(), "started": "1", "head": "127.0.0.1", "port": 9, "met": True, "workers": 2}
+    earlier = {
+        "pid": os.getpid(),
+        "started": "1",
+        "head": "127.0.0.1",
+        "port": 9,
+        "met": "127.0.0.1",
+        "workers": 2,
+    }
     (tmp_path / "bowsprit-rank.json").write_text(json.dumps(earlier))
     assert probe(tmp_path) == (0, "")

@@ -4,7 +4,8 @@ vLLM does not notice the loss of the head: the rank waits for it for ever, and a
 to join. So a rank that has met its head must be able to meet it again, and workers that were seen must still
 be there.
 
-A rank that has not met its head yet is starting, which may take long, and is alive.
+A rank that has not met its head yet is starting, which may take long, and is alive. Once met, the head is
+remembered by its IP address, which is the head pod's for life: a DNS that is down ends no model.
 """
 
 from __future__ import annotations
@@ -32,29 +33,30 @@ class Rank:
     head: str | None = None
     """Address of the head, for ranks without a server; None when there is nothing to meet."""
     port: int = 0
-    met: bool = False
+    met: str = ""
+    """IP address of the head, once it answered."""
     workers: int = 0
     """Most worker processes that were seen."""
 
 
 def main(_: list[str]) -> int:
-    rank = _recalled()
+    rank = recalled()
     if rank is None:
         return 0
-    rank, wrong = judge(rank, _reachable(rank), len(_workers(rank.pid)))
+    rank, wrong = judge(rank, _meet(rank), len(_workers(rank.pid)))
     _keep(rank)
     if wrong:
         print(f"bowsprit: {wrong}")
     return 1 if wrong else 0
 
 
-def judge(rank: Rank, reachable: bool, workers: int) -> tuple[Rank, str]:
-    """What is known from now on, and what is wrong (nothing: empty)."""
-    known = replace(rank, met=rank.met or reachable, workers=max(rank.workers, workers))
+def judge(rank: Rank, answered: str, workers: int) -> tuple[Rank, str]:
+    """What is known from now on, and what is wrong (nothing: empty). `answered` is the head's IP address."""
+    known = replace(rank, met=rank.met or answered, workers=max(rank.workers, workers))
     if workers < known.workers:
         lost = known.workers - workers
         return known, f"{lost} of vLLM's {known.workers} worker processes ended, and vLLM goes on without"
-    if known.met and rank.head and not reachable:
+    if known.met and not answered:
         return known, f"the head of the group no longer answers at {rank.head}:{rank.port}"
     return known, ""
 
@@ -66,14 +68,15 @@ def remember(head: tuple[str, int] | None) -> None:
     _keep(Rank(os.getpid(), started[19] if started else "", address, port))
 
 
-def _reachable(rank: Rank) -> bool:
+def _meet(rank: Rank) -> str:
+    """IP address of the head when it answers; empty when it does not, and when there is none."""
     if not rank.head:
-        return True
+        return ""
     try:
-        socket.create_connection((rank.head, rank.port), timeout=CONNECT_SECONDS).close()
+        with socket.create_connection((rank.met or rank.head, rank.port), CONNECT_SECONDS) as head:
+            return str(head.getpeername()[0])
     except OSError:
-        return False
-    return True
+        return ""
 
 
 def _workers(pid: int, proc: Path = Path("/proc")) -> list[int]:
@@ -115,7 +118,7 @@ def _keep(rank: Rank) -> None:
         print(f"bowsprit: liveness cannot keep what it saw in {_file()} ({refused.strerror})")
 
 
-def _recalled() -> Rank | None:
+def recalled() -> Rank | None:
     """None before vLLM is started, and when what was kept is of an earlier container."""
     try:
         kept: Mapping[str, object] = json.loads(_file().read_text(encoding="utf-8"))

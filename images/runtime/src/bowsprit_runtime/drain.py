@@ -10,10 +10,13 @@ import os
 import socket
 import time
 
+from bowsprit_runtime import alive
+
 
 def main(arguments: list[str]) -> int:
     """`drain PORT`: returns when the head no longer listens on its HTTP port."""
-    address = os.environ.get("LWS_LEADER_ADDRESS", "")
+    rank = alive.recalled()
+    address = (rank and rank.met) or os.environ.get("LWS_LEADER_ADDRESS", "")
     while address and _listens(address, int(arguments[0])):
         time.sleep(1)
     return 0
