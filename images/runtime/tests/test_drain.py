@@ -18,13 +18,13 @@ def drain(tmp_path: Path, port: int, head: str) -> subprocess.Popen[str]:
 
 
 def it_waits(tmp_path: Path, name: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as head:
-        with drain(tmp_path, head.getsockname()[1], name) as draining:
-            for _ in range(2):
-                head.accept()[0].close()
-            assert draining.poll() is None
-            head.close()
-            assert draining.wait() == 0
+    head = socket.create_server(("127.0.0.1", 0))
+    with head, drain(tmp_path, head.getsockname()[1], name) as draining:
+        for _ in range(2):
+            head.accept()[0].close()
+        assert draining.poll() is None
+        head.close()
+        assert draining.wait() == 0
 
 
 def test_it_waits_until_the_heads_port_is_closed(tmp_path: Path) -> None:
