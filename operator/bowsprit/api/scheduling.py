@@ -90,8 +90,8 @@ class Accelerator(ApiModel):
         AcceleratorResource | None,
         Field(
             default=None,
-            description="Extended resource that the device plugin offers; cpu runs vLLM without a GPU, on nodes that have "
-            "none.",
+            description="Extended resource that the device plugin offers. cpu runs vLLM without a GPU, and kube-scheduler "
+            "chooses the nodes by spec.engine.resources, those without GPUs first.",
         ),
         example("nvidia.com/gpu"),
     ]
@@ -309,7 +309,7 @@ class Rollout(ApiModel):
         Field(
             default=None,
             description="Auto: beside the old replicas where the GPUs allow it, else in their place. Surge: only beside. "
-            "Recreate: the old ones go first.",
+            "Recreate: the old ones go first. On CPUs Auto is Recreate.",
         ),
         example("Recreate"),
     ]

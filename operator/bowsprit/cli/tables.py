@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -65,8 +65,10 @@ def stage_table(stages: Sequence[Stage]) -> Table:
     return table(("STAGE", "LAYERS", "WEIGHTS GIB", "KV GIB", "OTHER GIB", "SUM", "OF"), rows)
 
 
-def nodes_text(pods: Iterable[PodPlan]) -> str:
-    """`gpu-1 (4 GPUs), gpu-2 (1 GPU)`."""
+def nodes_text(pods: Sequence[PodPlan]) -> str:
+    """`gpu-1 (4 GPUs), gpu-2 (1 GPU)`; pods without a node are the scheduler's to place."""
+    if not any(pod.node for pod in pods):
+        return "where the scheduler puts them"
     gpus: Counter[str] = Counter()
     for pod in pods:
         gpus[pod.node] += pod.gpus

@@ -121,7 +121,7 @@ def _group(
 ) -> Group:
     assert workload.layout is not None
     ranked = tuple(sorted(pods, key=_rank))
-    state = _state(ranked, workload.layout.pods, is_broken)
+    state = _state(ranked, workload.layout, is_broken)
     return Group(workload=workload, layout=workload.layout, index=index, pods=ranked, state=state)
 
 
@@ -130,12 +130,13 @@ def _rank(pod: PodView) -> tuple[int, str]:
     return (int(rank) if rank.isdigit() else 0), pod.name
 
 
-def _state(pods: Sequence[PodView], size: int, is_broken: Callable[[PodView], bool]) -> State:
+def _state(pods: Sequence[PodView], layout: Layout, is_broken: Callable[[PodView], bool]) -> State:
     if any(pod.terminating for pod in pods):
         return State.LEAVING
     if any(is_broken(pod) for pod in pods):
         return State.BROKEN
     with_node = sum(1 for pod in pods if placed(pod))
-    if with_node == 0:
-        return State.WAITING
-    return State.STANDING if with_node == size == len(pods) else State.PARTIAL
+    if with_node == layout.pods == len(pods):
+        return State.STANDING
+    # On CPUs the scheduler gives each pod its node, one after the other, and nobody has promised any.
+    return State.WAITING if with_node == 0 or layout.on_cpus else State.PARTIAL

@@ -135,7 +135,8 @@ def _distinct(recorded: Iterable[RecordedReplica]) -> list[RecordedReplica]:
 def _take_exact(group: Group, owed: list[RecordedReplica]) -> ReplicaPlan | None:
     """Takes the promise that the group stands on out of the list."""
     for position, (revision, replica) in enumerate(owed):
-        if _same(group, revision, replica.layout) and Counter(group.nodes) == _nodes(replica):
+        there = replica.layout.on_cpus or Counter(group.nodes) == _nodes(replica)
+        if _same(group, revision, replica.layout) and there:
             del owed[position]
             return replace(replica, pods=holding(group).pods)
     return None

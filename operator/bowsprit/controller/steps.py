@@ -248,6 +248,8 @@ def _without_node(frame: Frame, plan: ModelPlan) -> Iterator[tuple[Group, Replic
         if standing[_identity(replica)] > 0:
             standing[_identity(replica)] -= 1
             continue
+        if replica.layout.on_cpus:
+            continue
         group = begun.get(replica) or _take(waiting, replica.layout)
         if group is not None and group.complete:
             yield group, replica

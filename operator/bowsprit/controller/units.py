@@ -10,6 +10,7 @@ from bowsprit.controller.replicas import holding, remains
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.result import ReplicaPlan
 from bowsprit.render.labels import REVISION
+from bowsprit.status.findings import UNSCHEDULABLE
 from bowsprit.status.observed import PodFailure, Unit
 
 
@@ -74,6 +75,8 @@ def _unit(
 
 def _failure(group: Group) -> PodFailure | None:
     for pod in group.pods:
+        if group.layout.on_cpus and pod.reason == UNSCHEDULABLE:
+            return PodFailure(pod.reason, pod.message)
         if pod.phase == "Failed":
             return PodFailure(pod.reason or "Failed", pod.message, binding=bool(pod.reason))
     return None

@@ -22,6 +22,7 @@ from bowsprit.plan.holdings import Holdings, by_index
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.materialize import replica_plans
 from bowsprit.plan.needs import Needs
+from bowsprit.plan.on_cpus import on_cpus, plan_on_cpus
 from bowsprit.plan.options import Options, options_of
 from bowsprit.plan.refusal import Scarcity, refuse
 from bowsprit.plan.result import ModelPlan, Plan, ReplicaPlan
@@ -32,6 +33,12 @@ from bowsprit.plan.wish import Accelerator, Wish
 
 def plan(wishes: Sequence[Wish], fleet: Fleet) -> Plan:
     """Replica plans for every wish; the models are in the order of their keys."""
+    by_scheduler = [plan_on_cpus(wish) for wish in wishes if on_cpus(wish)]
+    on_gpus = _plan_on_gpus([wish for wish in wishes if not on_cpus(wish)], fleet)
+    return Plan(tuple(sorted([*by_scheduler, *on_gpus.models], key=lambda each: each.key)))
+
+
+def _plan_on_gpus(wishes: Sequence[Wish], fleet: Fleet) -> Plan:
     models = sorted((Holdings(wish) for wish in wishes), key=lambda model: model.order)
     nodes = {node.name: node for node in fleet.nodes}
     free = Spare(fleet.nodes)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.needs import Needs
 
+CPU = "cpu"
+"""Product of a layout that runs on CPUs, and the resource that its model asks for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -21,12 +24,22 @@ class Layout:
     """Layers per pipeline stage; empty when the number of layers is not known (measured tables)."""
 
     @property
-    def gpus(self) -> int:
+    def ranks(self) -> int:
         return self.tensor * self.pipeline
 
     @property
+    def gpus(self) -> int:
+        """None of them on CPUs."""
+        return 0 if self.on_cpus else self.ranks
+
+    @property
+    def on_cpus(self) -> bool:
+        """Its ranks are no GPUs, and the scheduler chooses the nodes of its pods."""
+        return self.product == CPU
+
+    @property
     def pods(self) -> int:
-        return self.gpus // self.gpus_per_pod
+        return self.ranks // self.gpus_per_pod
 
     def __str__(self) -> str:
         return f"tp{self.tensor}/pp{self.pipeline}"

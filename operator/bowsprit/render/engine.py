@@ -116,7 +116,7 @@ def _parallel_args(layout: Layout) -> list[str]:
     return [
         *("--tensor-parallel-size", str(layout.tensor)),
         *("--pipeline-parallel-size", str(layout.pipeline)),
-        *(["--distributed-executor-backend", "mp"] if layout.gpus > 1 else []),
+        *(["--distributed-executor-backend", "mp"] if layout.ranks > 1 else []),
     ]
 
 

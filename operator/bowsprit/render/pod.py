@@ -21,6 +21,24 @@ POD_SECURITY: dict[str, Any] = {
     "runAsGroup": 0,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+GPU_LABELS = (
+    "nvidia.com/gpu.present",
+    "nvidia.com/gpu.product",
+    "amd.com/gpu.product-name",
+    "amd.com/gpu.family",
+)
+"""Of nodes with GPUs, by the vendors' labellers."""
+AWAY_FROM_GPUS: dict[str, Any] = {
+    "preferredDuringSchedulingIgnoredDuringExecution": [
+        {
+            "weight": 100,
+            "preference": {
+                "matchExpressions": [{"key": label, "operator": "DoesNotExist"} for label in GPU_LABELS]
+            },
+        }
+    ]
+}
+"""For pods without GPUs: nodes without them come first."""
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 
@@ -44,15 +62,18 @@ def worker_template(name: str, revision: Revision, layout: Layout) -> dict[str, 
 
 
 def _must_hold(name: str, revision: Revision, layout: Layout, role: str) -> dict[str, Any]:
+    marks = {**labels.workload_labels(name, revision.hash, layout), labels.ROLE: role}
+    return {"metadata": {"labels": marks}, "spec": _placing(revision, layout)}
+
+
+def _placing(revision: Revision, layout: Layout) -> dict[str, Any]:
+    """GPUs, and the gate behind which pods wait for their nodes; on CPUs the scheduler needs neither."""
+    if layout.on_cpus:
+        return {"affinity": {"nodeAffinity": AWAY_FROM_GPUS}}
     gpus = {wishes.resource_of(revision.spec): str(layout.gpus_per_pod)}
     return {
-        "metadata": {"labels": {**labels.workload_labels(name, revision.hash, layout), labels.ROLE: role}},
-        "spec": {
-            "schedulingGates": [{"name": names.PLACEMENT_GATE}],
-            "containers": [
-                {"name": ENGINE_CONTAINER, "resources": {"limits": gpus}},
-            ],
-        },
+        "schedulingGates": [{"name": names.PLACEMENT_GATE}],
+        "containers": [{"name": ENGINE_CONTAINER, "resources": {"limits": gpus}}],
     }
 
 

@@ -20,7 +20,7 @@ from bowsprit.api.v1alpha1 import ModelDeploymentSpec, Preflight
 from bowsprit.render import engine, labels, names, resources, runtime, surroundings, wishes
 from bowsprit.render.canonical import canonical_json, short_hash
 from bowsprit.render.owner import Owner, owned_metadata
-from bowsprit.render.pod import POD_SECURITY
+from bowsprit.render.pod import AWAY_FROM_GPUS, POD_SECURITY
 from bowsprit.render.revision import canonical_spec, revision_of
 from bowsprit.render.template import merge
 
@@ -47,13 +47,6 @@ _JUDGED = {
 }
 """Fields of the spec that decide the report; architecture, plugins and template do as a whole."""
 
-_GPU_LABELS = (
-    "nvidia.com/gpu.present",
-    "nvidia.com/gpu.product",
-    "amd.com/gpu.product-name",
-    "amd.com/gpu.family",
-)
-"""Of nodes with GPUs, by the vendors' labellers."""
 _GPU_TAINTS = ("nvidia.com/gpu", "amd.com/gpu")
 _MACHINE_LABELS = ("kubernetes.io/arch", "kubernetes.io/os")
 
@@ -138,7 +131,7 @@ def _template(owner: Owner, spec: ModelDeploymentSpec, key: str, runtime_image: 
         "volumes": surroundings.volumes(full),
         "securityContext": POD_SECURITY,
         "tolerations": _tolerations(full),
-        "affinity": {"nodeAffinity": _AWAY_FROM_GPUS},
+        "affinity": {"nodeAffinity": AWAY_FROM_GPUS},
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
     }
@@ -212,18 +205,6 @@ def _tolerations(spec: ModelDeploymentSpec) -> list[dict[str, Any]]:
     given = wishes.tolerations_of(spec)
     gpus = [{"key": key, "operator": "Exists"} for key in _GPU_TAINTS]
     return [*given, *(each for each in gpus if each not in given)]
-
-
-_AWAY_FROM_GPUS = {
-    "preferredDuringSchedulingIgnoredDuringExecution": [
-        {
-            "weight": 100,
-            "preference": {
-                "matchExpressions": [{"key": label, "operator": "DoesNotExist"} for label in _GPU_LABELS]
-            },
-        }
-    ]
-}
 
 
 def _of_template(template: Mapping[str, Any]) -> dict[str, Any]:

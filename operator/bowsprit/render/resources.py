@@ -40,16 +40,29 @@ ENGINE_REQUESTS = {"cpu": "2", "memory": "8Gi"}
 _MOST_CORES_A_GPU = 16
 _MOST_GIB_A_GPU = 32
 _UNKNOWN_WEIGHTS_GIB = 128
+_GIB_ON_CPUS = 8
+"""Beside the weights."""
 
 
 def engine_resources(spec: ModelDeploymentSpec, layout: Layout, weight_bytes: int | None) -> dict[str, Any]:
     """Of the engine container of one pod, the GPUs themselves left out."""
+    given = (spec.engine.resources if spec.engine else None) or {}
+    if layout.on_cpus:
+        return with_users(_on_cpus(layout, weight_bytes), given)
     gpus = layout.gpus_per_pod
     weights = _UNKNOWN_WEIGHTS_GIB if weight_bytes is None else ceil(weight_bytes / layout.gpus / _GIB)
     gib = (_MOST_GIB_A_GPU + ceil(wishes.cpu_offload_gib(spec)) + weights) * gpus
     limits = {"cpu": str(_MOST_CORES_A_GPU * gpus), "memory": f"{gib}Gi"}
-    given = (spec.engine.resources if spec.engine else None) or {}
     return with_users({"requests": ENGINE_REQUESTS, "limits": limits}, given)
+
+
+def _on_cpus(layout: Layout, weight_bytes: int | None) -> dict[str, dict[str, str]]:
+    """The weights of its stage are in the pod's memory, and vLLM's KV cache beside them."""
+    stage = 0 if weight_bytes is None else ceil(weight_bytes / layout.pods / _GIB)
+    return {
+        "requests": {"cpu": "2", "memory": f"{_GIB_ON_CPUS + stage}Gi"},
+        "limits": {"cpu": "64", "memory": f"{_MOST_GIB_A_GPU + 2 * stage}Gi"},
+    }
 
 
 def with_users(ours: dict[str, dict[str, str]], given: dict[str, Any]) -> dict[str, Any]:

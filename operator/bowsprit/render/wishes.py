@@ -20,6 +20,7 @@ from bowsprit.facts.context import ACTIVATION_DTYPES
 from bowsprit.facts.model import ModelFacts
 from bowsprit.plan.fleet import Toleration
 from bowsprit.plan.key import ModelKey
+from bowsprit.plan.result import CPU
 from bowsprit.plan.wish import Accelerator, Demand, ExplicitLayout, Wish
 from bowsprit.render import engine_args
 from bowsprit.render.quantities import parse_bytes
@@ -190,8 +191,9 @@ def tolerations_of(spec: ModelDeploymentSpec) -> list[dict[str, Any]]:
     """core/v1 tolerations of the pods: the one for the resource's own taint, then the user's."""
     own = (spec.accelerator.tolerations if spec.accelerator else None) or []
     added = template_spec_of(spec).get("tolerations")
+    device = resource_of(spec)
     every = [
-        {"key": resource_of(spec), "operator": "Exists"},
+        *([] if device == CPU else [{"key": device, "operator": "Exists"}]),
         *own,
         *(added if isinstance(added, list) else []),
     ]

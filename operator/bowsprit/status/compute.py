@@ -13,6 +13,7 @@ from bowsprit.api.names import HEAD, HTTP_PORT, MODEL_LABEL, ROLE_LABEL
 from bowsprit.api.reasons import Condition
 from bowsprit.api.status import REPLICAS_MAX
 from bowsprit.facts.model import ModelFacts
+from bowsprit.plan.result import CPU
 from bowsprit.status.conditions import CONDITIONS, Verdict
 from bowsprit.status.observed import Observed
 from bowsprit.status.phase import phase
@@ -111,7 +112,7 @@ def _plan(observed: Observed) -> dict[str, Any]:
     )
     replicas = replicas[:REPLICAS_MAX]
     layouts = dict.fromkeys(f"tp{entry['tensor']}/pp{entry['pipeline']}" for entry in replicas)
-    gpus = sum(entry["tensor"] * entry["pipeline"] for entry in replicas)
+    gpus = sum(entry["tensor"] * entry["pipeline"] for entry in replicas if entry["product"] != CPU)
     return {"plan": {"replicas": replicas}, "gpus": gpus, "layout": cut(",".join(layouts), LAYOUT_MAX)}
 
 

@@ -212,6 +212,9 @@ def _ready_message(observed: Observed) -> str:
 
 def _reserved_message(observed: Observed) -> str:
     holding = [unit.replica for unit in observed.current if unit.reserved]
+    if holding and all(replica.layout.on_cpus for replica in holding):
+        nodes = listed(sorted({pod.node for replica in holding for pod in replica.pods}))
+        return f"It runs on CPUs and needs no GPU; {count(len(holding), 'replica')} on {nodes}."
     gpus = count(sum(replica.layout.gpus for replica in holding), "GPU")
     nodes = listed(sorted({pod.node for replica in holding for pod in replica.pods}))
     return f"{gpus} reserved on {nodes}." if nodes else f"{gpus} reserved."

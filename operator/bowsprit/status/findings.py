@@ -17,6 +17,9 @@ from bowsprit.status.observed import Observed, Unit
 from bowsprit.status.preflight import finding_of
 from bowsprit.status.text import count, listed, share
 
+UNSCHEDULABLE = "Unschedulable"
+"""The scheduler's own word for a pod that no node takes."""
+
 Check = Callable[[Observed], Finding | None]
 
 
@@ -189,7 +192,15 @@ def placing(observed: Observed) -> Finding | None:
         created = f"{exist} of {count(pods, 'pod')} created"
         message = f"{created}; a replica takes its GPUs when all of its pods are there."
         return Finding(Reason.WAITING_FOR_PODS, message, Course.WORKING)
-    return Finding(Reason.PLACING, f"{pinned} of {count(pods, 'pod')} have their node.", Course.WORKING)
+    so_far = f"{pinned} of {count(pods, 'pod')} have their node."
+    stuck = _worst(unit for unit in observed.current if unit.failure and unit.failure.reason == UNSCHEDULABLE)
+    if stuck is not None and stuck.failure is not None:
+        message = (
+            f"{so_far} The scheduler says: {stuck.failure.message.rstrip('. ')}. Add nodes, or ask for less "
+            "in spec.engine.resources; it goes on by itself when there is room."
+        )
+        return Finding(Reason.PLACING, message, Course.BLOCKED)
+    return Finding(Reason.PLACING, so_far, Course.WORKING)
 
 
 def rolling_out(observed: Observed) -> Finding | None:

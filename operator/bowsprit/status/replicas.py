@@ -83,7 +83,7 @@ def _replica(entry: Mapping[str, Any]) -> RecordedReplica:
     )
     stages = tuple(_stage(_mapping(stage)) for stage in _list(entry, "stages"))
     uniform = all(pod.gpus == layout.gpus_per_pod for pod in pods)
-    if not uniform or len(pods) != layout.pods or layout.gpus % layout.gpus_per_pod:
+    if not uniform or len(pods) != layout.pods or layout.ranks % layout.gpus_per_pod:
         raise DamagedError("the pods do not add up to the layout")
     why = entry.get("why", "")
     replica = ReplicaPlan(

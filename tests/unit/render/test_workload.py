@@ -378,3 +378,26 @@ def test_a_port_of_the_template_takes_no_probe_and_no_service_away() -> None:
     (service,) = services(OWNER, what.hash)
     asked = {engine(pod)[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe")}
     assert asked == {service["spec"]["ports"][0]["targetPort"]} == {engine(pod)["ports"][0]["containerPort"]}
+
+
+CPUS = Layout("cpu", tensor=1, pipeline=2, gpus_per_pod=1, layer_partition=(40, 40))
+
+
+def test_pods_on_cpus_ask_for_cpus_and_go_where_the_scheduler_puts_them() -> None:
+    what = revision(accelerator={"resource": "cpu"})
+    for template in templates(workload(OWNER, what, CPUS, 1)):
+        pod = template["spec"]
+        assert "schedulingGates" not in pod
+        assert set(engine(template)["resources"]["limits"]) == {"cpu", "memory"}
+        assert engine(template)["resources"]["requests"] == {"cpu": "2", "memory": "74Gi"}
+        assert not any(each.get("key") == "cpu" for each in pod["tolerations"])
+        preferred = pod["affinity"]["nodeAffinity"]
+        assert "requiredDuringSchedulingIgnoredDuringExecution" not in preferred
+
+
+def test_cores_of_the_users_own_take_the_place_of_ours() -> None:
+    given = {"requests": {"cpu": "500m"}, "limits": {"cpu": 1}}
+    what = revision(accelerator={"resource": "cpu"}, engine={"resources": given})
+    for template in templates(workload(OWNER, what, CPUS, 1)):
+        found = engine(template)["resources"]
+        assert (found["requests"]["cpu"], found["limits"]["cpu"]) == ("500m", 1)
