@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -196,3 +200,21 @@ def test_quota_that_refuses_the_pod_is_told(stage: Arena) -> None:
     )
     end(stage, "llama", report())
     stage.wait_ready("llama")
+
+
+def test_by_hand_without_an_operator_and_with_nothing_left_behind(arena: Arena, tmp_path: Path) -> None:
+    arena.nodes(1)
+    file = tmp_path / "model.json"
+    file.write_text(json.dumps(arena.manifest("llama", **required())))
+    command = [sys.executable, "-m", "bowsprit.cli.main", "preflight", "-f", str(file)]
+    env = {**os.environ, "KUBECONFIG": str(arena.cluster.kubeconfig)}
+    with subprocess.Popen(
+        command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        end(arena, "llama", BROKEN, 1)
+        said, notes = process.communicate(timeout=60)
+    assert process.returncode == 3, notes
+    assert f"{arena.namespace}/llama: Broken" in said
+    assert "PluginImportFailed (plugin): my_opt: No module named 'x'" in said
+    arena.wait("nothing to be left", lambda: not jobs(arena) and not preflights.pods(arena, "llama"))
+    assert not reports(arena)

@@ -105,6 +105,38 @@ def render(
     raise typer.Exit(exit_code(answer))
 
 
+@app.command()
+def preflight(
+    filename: Files,
+    output: OutputFormat = Output.TABLE,
+    runtime_image: RuntimeImage = RUNTIME_IMAGE,
+) -> None:
+    """Prove plugins, architecture and arguments in the engine image, on the live cluster and without a GPU.
+
+    It runs the Job that the operator would run, prints what it reports, and takes it away again; no
+    ModelDeployment is changed. Secrets and claims that the files name are those of their namespaces.
+
+    Exit code 0: nothing stands against a start. 3: something is broken. 1: no verdict. 2: the input is wrong.
+
+    Example: bowsprit preflight -f examples/quickstart
+    """
+    from bowsprit.cli.manifests import read_manifests
+    from bowsprit.cli.preflighting import outcome_data, outcome_parts, prove
+    from bowsprit.cli.screen import note, show
+    from bowsprit.cli.writing import json_text, yaml_text
+
+    with input_errors():
+        outcomes = prove(read_manifests(filename).deployments, runtime_image, note)
+    data = {"models": [outcome_data(each) for each in outcomes]}
+    if output is Output.JSON:
+        typer.echo(json_text(data), nl=False)
+    elif output is Output.YAML:
+        typer.echo(yaml_text([data]), nl=False)
+    else:
+        show(part for each in outcomes for part in outcome_parts(each))
+    raise typer.Exit(max(each.exit_code for each in outcomes))
+
+
 @app.command("map")
 def map_command(
     filename: OptionalFiles = None,

@@ -142,7 +142,10 @@ def test_explain_tells_a_waiting_model_who_holds_the_gpus_and_what_would_help(wo
 
 def test_render_prints_what_the_operator_would_apply(workspace: Workspace) -> None:
     workspace.write(
-        "models.yaml", model("llama"), model("wide", parallelism={"pipeline": 5, "tensor": 1}), config_map()
+        "models.yaml",
+        model("llama", preflight="Skip"),
+        model("wide", parallelism={"pipeline": 5, "tensor": 1}),
+        config_map(),
     )
     result = workspace.run("render", "-f", "@models.yaml", "--inventory", "@nodes.json")
     assert result.exit_code == 0
@@ -151,6 +154,7 @@ def test_render_prints_what_the_operator_would_apply(workspace: Workspace) -> No
         "ControllerRevision",
         "Service",
         "Deployment",
+        "Job",
         "ControllerRevision",
         "Service",
         "LeaderWorkerSet",
