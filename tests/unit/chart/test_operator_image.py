@@ -35,6 +35,11 @@ def test_it_runs_as_a_numbered_user_who_is_not_root() -> None:
     assert int(group) > 0
 
 
+def test_the_user_who_is_in_no_passwd_file_has_a_home() -> None:
+    """Without one the Kubernetes client cannot even be imported."""
+    assert re.search(r"\bHOME=/", _arguments("ENV")[-1])
+
+
 def test_what_comes_from_an_index_is_pinned_by_hash_and_never_built() -> None:
     calls = [call for run in _arguments("RUN") for call in run.split("&&") if " pip " in f"{call} "]
     assert calls
