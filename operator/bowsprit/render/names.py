@@ -23,6 +23,9 @@ PREFLIGHT_ENV = "BOWSPRIT_PREFLIGHT"
 REPORT_KEY, IMAGES_KEY = "report.json", "images.json"
 """In the ConfigMap that keeps what preflight reported."""
 
+OWN_VOLUMES = "bowsprit-"
+"""How the names of volumes begin that users may not replace."""
+
 MASTER_PORT = 29501
 """vLLM's own default for the rendezvous of several pods."""
 

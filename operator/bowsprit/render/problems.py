@@ -14,7 +14,7 @@ from typing import Any
 
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.render import engine_args
-from bowsprit.render.names import LAYOUT_ENV, PLUGINS_ENV, PREFLIGHT_ENV
+from bowsprit.render.names import LAYOUT_ENV, OWN_VOLUMES, PLUGINS_ENV, PREFLIGHT_ENV
 from bowsprit.render.template import MERGE_KEYS
 
 _OBJECTS = frozenset({"metadata", "spec", "labels", "annotations", "nodeSelector", "resources"})
@@ -122,11 +122,25 @@ def _template_problems(template: Mapping[str, Any]) -> list[str]:
         if isinstance(template.get(section), Mapping):
             found += _unmergeable(template[section], f"spec.template.{section}")
     pod = template.get("spec")
+    if isinstance(pod, Mapping):
+        found += _own_volumes(pod)
     for kind, containers in pod.items() if isinstance(pod, Mapping) else ():
         if kind in _CONTAINERS and _has_keys(containers, "name"):
             for container in containers:
                 found += _unmergeable(container, f"spec.template.spec.{kind}[{container['name']}]")
     return found
+
+
+def _own_volumes(pod: Mapping[str, Any]) -> Iterator[str]:
+    """Volumes that the runtime, plugins and weights are brought in; /dev/shm and the home folder may be
+    replaced."""
+    volumes: Any = pod.get("volumes")
+    for volume in volumes if _has_keys(volumes, "name") else ():
+        if volume["name"].startswith(OWN_VOLUMES):
+            yield (
+                f"spec.template.spec.volumes: {volume['name']} begins like Bowsprit's own volumes "
+                f"({OWN_VOLUMES}…): choose another name"
+            )
 
 
 def _unmergeable(section: Mapping[Any, Any], path: str) -> Iterator[str]:

@@ -255,3 +255,34 @@ def test_a_template_has_problems_or_is_rendered_with_its_gate_labels_and_gpus(
         assert pod["metadata"]["labels"]["bowsprit.dev/revision"] == what.hash
         engines = [each for each in pod["spec"]["containers"] if each["name"] == "engine"]
         assert [each["resources"]["limits"]["nvidia.com/gpu"] for each in engines] == ["1"]
+
+
+OWN_VOLUMES = {
+    "bowsprit-plugins": True,  # holds what was installed
+    "bowsprit-x": True,
+    "home": False,  # may be a cache of the user's
+    "shared-memory": False,
+    "models": False,
+}
+
+
+@pytest.mark.parametrize("name", OWN_VOLUMES)
+def test_volumes_that_hold_the_runtime_are_not_replaced(name: str) -> None:
+    found = problems(spec(template={"spec": {"volumes": [{"name": name, "emptyDir": {}}]}}))
+    assert [name in each for each in found] == ([True] if OWN_VOLUMES[name] else [])
+
+
+def test_a_mount_of_the_users_own_at_dev_shm_takes_the_place_of_ours() -> None:
+    from bowsprit.render.workload import workload
+    from tests.unit.render.examples import ONE_GPU, OWNER, revision
+
+    mine = {"name": "shm", "mountPath": "/dev/shm"}
+    template = {
+        "spec": {
+            "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
+            "containers": [{"name": "engine", "volumeMounts": [mine]}],
+        }
+    }
+    pod = workload(OWNER, revision(template=template), ONE_GPU, 1)["spec"]["template"]["spec"]
+    mounts = [each for each in pod["containers"][0]["volumeMounts"] if each["mountPath"] == "/dev/shm"]
+    assert mounts == [mine]
