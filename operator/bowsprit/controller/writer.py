@@ -185,7 +185,6 @@ class Writer:
 
     async def _pin(self, pin: Pin) -> None:
         """Without an answer its GPUs stay reserved."""
-        self._check()
         try:
             self._book.pods.upsert(await self._pinned(pin))
         except (NotFound, Refused):
@@ -200,6 +199,7 @@ class Writer:
         patch = _patch_of(pin, pod)
         if not patch:
             return pod
+        self._check()
         self._book.reservations.send(pin)
         try:
             return await self._client.json_patch(*where, patch)
