@@ -33,6 +33,8 @@ _HELD_CURES: Mapping[str, str] = {
         "spec.accelerator.tolerations tolerates; it starts by itself when there is room."
     ),
 }
+_TRIED_AGAIN = (Reason.PREFLIGHT_CRASHED, Reason.PREFLIGHT_TIMED_OUT)
+"""Their cure is another try."""
 _HELD_CURE = "It goes on by itself when that is put right."
 
 
@@ -105,8 +107,8 @@ def _hindered(attempt: Attempt, given_up: str) -> Finding:
         return Finding(attempt.reason, f"{message} It is tried again.", Course.WORKING)
     again = f"To try again without a change of the spec: kubectl delete job {given_up}."
     cure = _cure(attempt.reason)
-    if attempt.reason == Reason.PREFLIGHT_CRASHED:
-        cure = f"It was tried several times; kubectl logs {attempt.name} says more."
+    if attempt.reason in _TRIED_AGAIN:
+        cure = f"It was tried as often as a Job tries; kubectl logs {attempt.name} says more."
     return Finding(attempt.reason, f"{message} {cure} {again}", Course.STALLED)
 
 
