@@ -252,3 +252,28 @@ def test_the_report_is_kept_as_it_was_told_and_belongs_to_the_model() -> None:
     assert kept["metadata"]["ownerReferences"][0]["uid"] == OWNER.uid
     assert kept["immutable"] is True
     assert kept["data"] == {"report.json": '{"v": 1}', "images.json": '{"engine":"vllm@sha256:0"}'}
+
+
+def test_the_runtime_reads_what_is_rendered() -> None:
+    from bowsprit_runtime.plugins import plugins_of
+    from bowsprit_runtime.preflight.request import request_of
+
+    plugins = [
+        {"image": "registry.example.com/a:1", "entryPoints": ["a"]},
+        {"requirement": "b==1", "indexURL": "https://packages.example.com", "entryPoints": ["b"]},
+    ]
+    found = variables(pod(plugins=plugins, parallelism={"pipeline": 3}, engine={"args": ["--enforce-eager"]}))
+    environ = {name: value for name, value in found.items() if isinstance(value, str)}
+    request = request_of(environ)
+    assert (request.tensors, request.pipeline, request.tensors_are_fixed) == ((1, 2, 4, 8), 3, False)
+    assert request.arguments[0] == "meta-llama/Llama-3.1-70B"
+    assert request.arguments[-1] == "--enforce-eager"
+    first, second = plugins_of(environ)
+    assert (str(first.target), str(first.wheels), first.entry_points) == (
+        "/opt/bowsprit/plugins/0",
+        "/opt/bowsprit/wheels/0",
+        ("a",),
+    )
+    assert (second.requirement, second.index, second.wheels) == ("b==1", "https://packages.example.com", None)
+    alone = request_of({"BOWSPRIT_PREFLIGHT": json.dumps(request(parallelism={"tensor": 3}))})
+    assert alone.tensors_are_fixed
