@@ -264,10 +264,10 @@ def test_the_runtime_reads_what_is_rendered() -> None:
     ]
     found = variables(pod(plugins=plugins, parallelism={"pipeline": 3}, engine={"args": ["--enforce-eager"]}))
     environ = {name: value for name, value in found.items() if isinstance(value, str)}
-    request = request_of(environ)
-    assert (request.tensors, request.pipeline, request.tensors_are_fixed) == ((1, 2, 4, 8), 3, False)
-    assert request.arguments[0] == "meta-llama/Llama-3.1-70B"
-    assert request.arguments[-1] == "--enforce-eager"
+    asked = request_of(environ)
+    assert (asked.tensors, asked.pipeline, asked.tensors_are_fixed) == ((1, 2, 4, 8), 3, False)
+    assert asked.arguments[0] == "meta-llama/Llama-3.1-70B"
+    assert asked.arguments[-1] == "--enforce-eager"
     first, second = plugins_of(environ)
     assert (str(first.target), str(first.wheels), first.entry_points) == (
         "/opt/bowsprit/plugins/0",
