@@ -83,11 +83,21 @@ def volumes(spec: ModelDeploymentSpec) -> list[dict[str, Any]]:
 WHOLE_MODEL = runtime.busybox("cp", "-R", IMAGE_FOLDER, MODEL_MOUNT)
 """Copies the model's folder out of its image."""
 SMALL_FILES = runtime.busybox(
-    *("find", IMAGE_FOLDER, "-type", "f", "-size", "-131072", "-exec"),
-    *runtime.busybox("cp", "--parents", "{}", MODEL_MOUNT),
-    ";",
+    *("find", IMAGE_FOLDER),
+    *("-type", "d", "-exec", *runtime.busybox("mkdir", "-p", f"{MODEL_MOUNT}{{}}"), ";"),
+    *(
+        "-o",
+        "-type",
+        "f",
+        "-size",
+        "-131072",
+        "-exec",
+        *runtime.busybox("cp", "{}", f"{MODEL_MOUNT}{{}}"),
+        ";",
+    ),
+    *("-o", "-type", "f", "-exec", *runtime.busybox("touch", f"{MODEL_MOUNT}{{}}"), ";"),
 )
-"""Copies what is smaller than 64 MiB: everything but the weights."""
+"""Copies what is smaller than 64 MiB, which is everything but the weights; of those it leaves the names."""
 
 
 def init_containers(revision: Revision, copy_model: list[str]) -> list[dict[str, Any]]:
