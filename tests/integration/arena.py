@@ -9,6 +9,7 @@ never write to a ModelDeployment outside its status.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -56,6 +57,7 @@ class OperatorProcess:
             "--listen-port=0",
             *options,
         ]
+        self.environment: Mapping[str, str] = os.environ
         self._process: subprocess.Popen[bytes] | None = None
         self._begins = 0
         """Where the running process begins in the log."""
@@ -63,7 +65,9 @@ class OperatorProcess:
     def start(self) -> OperatorProcess:
         with self.log.open("ab") as stream:
             self._begins = stream.tell()
-            self._process = subprocess.Popen(self._command, stderr=stream, stdout=stream)
+            self._process = subprocess.Popen(
+                self._command, stderr=stream, stdout=stream, env=dict(self.environment)
+            )
         return self
 
     def kill(self) -> None:

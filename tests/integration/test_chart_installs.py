@@ -7,6 +7,7 @@ the chart's Deployment and as the chart's ServiceAccount, hence with the rights 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
@@ -75,6 +76,7 @@ class Release:
             (self._directory / name).write_text(text)
         log = self._directory / "operator.log"
         self._operator = OperatorProcess(self._kubeconfig(), log, "operator", access.NAME, *options)
+        self._operator.environment = unknown_user(self._directory)
         return self._operator.start()
 
     def stop(self) -> None:
@@ -258,6 +260,15 @@ def test_the_notes_say_what_comes_next_and_what_is_missing(release: Release) -> 
     assert f"kubectl -n {access.NAMESPACE} rollout status deployment/{access.NAME}" in said
     assert "LeaderWorkerSet is not installed" not in said
     assert "`helm uninstall` will delete the CRD, every ModelDeployment" in said
+
+
+def unknown_user(directory: Path) -> dict[str, str]:
+    """The environment of a process whose user stands in no passwd file, as in the operator's image."""
+    (directory / "sitecustomize.py").write_text("import pwd\npwd.getpwuid = {}.__getitem__\n")
+    names = {"USER", "LOGNAME", "LNAME", "USERNAME"}
+    kept = {name: value for name, value in os.environ.items() if name not in names}
+    path = [str(directory), *filter(None, [kept.get("PYTHONPATH")])]
+    return {**kept, "HOME": "/", "PYTHONPATH": os.pathsep.join(path)}
 
 
 def may(release: Release, *question: str) -> bool:

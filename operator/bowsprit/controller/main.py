@@ -20,7 +20,7 @@ import kopf
 import structlog
 
 from bowsprit.api.names import PREFLIGHT_LABEL
-from bowsprit.cluster.client import METADATA_ONLY, KubeClient, connect
+from bowsprit.cluster.client import FIELD_MANAGER, METADATA_ONLY, KubeClient, connect
 from bowsprit.cluster.errors import ClusterError, NotServed
 from bowsprit.cluster.lease import Leadership
 from bowsprit.cluster.listwatch import ListWatch
@@ -143,6 +143,8 @@ class Operator:
             kopf.operator(
                 registry=self._registry,
                 settings=handlers.settings_for(),
+                # Nobody is told it. Left out, kopf asks for the user's name, which a container may not have.
+                identity=FIELD_MANAGER,  # type: ignore[arg-type] # a str by a name that kopf does not export
                 clusterwide=True,
                 standalone=True,
                 stop_flag=self._watcher_stop,
