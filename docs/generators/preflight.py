@@ -1,7 +1,9 @@
 """What preflight says of plugins, images, models and specs: every reason, out of the runtime itself."""
 
 import runpy
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "images/runtime/src/bowsprit_runtime/reasons.py"
 PAGE = "docs/reference/preflight.md"
 
@@ -46,7 +48,7 @@ config.json.
 LACKS = """
 ## What could not be judged
 
-These accuse nobody and block nothing.
+These accuse nobody and block nothing. When preflight itself came to no end, it is tried again.
 
 | reason | what it means | what to do |
 | --- | --- | --- |
@@ -55,7 +57,7 @@ These accuse nobody and block nothing.
 
 def generate() -> dict[str, str]:
     """Return the page, keyed by its path."""
-    told = runpy.run_path(SOURCE)
+    told = runpy.run_path(str(ROOT / SOURCE))
     rows = {
         reason: f"| {reason} | {entry.meaning} | {entry.cure} |\n"
         for reason, entry in told["REASONS"].items()

@@ -12,16 +12,21 @@ from hypothesis import strategies as st
 from bowsprit_runtime import reasons
 from bowsprit_runtime.report import LIMIT, Fault, Report, cut, encoded
 
-TEXT = st.text(max_size=3000)
+TEXT = st.builds(lambda piece, count: piece * count, st.text(max_size=4), st.integers(0, 400))
 FAULTS = st.builds(Fault, st.sampled_from(sorted(reasons.REASONS)), st.sampled_from(["plugin", "spec"]), TEXT)
 PLUGIN = st.fixed_dictionaries(
-    {"name": st.text(max_size=50), "architectures": st.lists(st.text(max_size=40), max_size=400)}
+    {
+        "name": st.text(max_size=50),
+        "architectures": st.builds(
+            lambda name, count: [name] * count, st.text(max_size=9), st.integers(0, 400)
+        ),
+    }
 )
 REPORTS = st.builds(
     Report,
-    faults=st.lists(FAULTS, max_size=20),
-    warnings=st.lists(TEXT, max_size=20),
-    plugins=st.lists(PLUGIN, max_size=20),
+    faults=st.lists(FAULTS, max_size=6),
+    warnings=st.lists(TEXT, max_size=6),
+    plugins=st.lists(PLUGIN, max_size=6),
     facts=st.dictionaries(st.sampled_from(["config", "weights", "architecture"]), TEXT),
 )
 
@@ -67,6 +72,13 @@ def test_a_cut_message_keeps_its_beginning_and_its_end() -> None:
     [
         pytest.param([], "Ok", 0, id="nothing found"),
         pytest.param([(reasons.NEEDS_GPU, "plugin")], "Unjudged", 0, id="what is not judged blocks nothing"),
+        pytest.param([(reasons.PREFLIGHT_CRASHED, "image")], "Unjudged", 70, id="a crash is tried again"),
+        pytest.param(
+            [(reasons.PLUGIN_RAISED, "plugin"), (reasons.PREFLIGHT_TIMED_OUT, "image")],
+            "Broken",
+            1,
+            id="what was found before a crash decides",
+        ),
         pytest.param([(reasons.HUB_UNREACHABLE, "network")], "Broken", 75, id="the network is tried again"),
         pytest.param(
             [(reasons.HUB_UNREACHABLE, "network"), (reasons.ENTRY_POINT_MISSING, "spec")],

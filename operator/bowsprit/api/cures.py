@@ -111,7 +111,8 @@ CURES: Mapping[Reason, str] = {
     Reason.NEEDS_DOWNLOAD: "Keep it beside the weights, or let the pods reach it.",
     Reason.NEEDS_WEIGHTS: "Nothing; the start of vLLM shows it. Plugin authors: compute in `load_weights`.",
     Reason.PREFLIGHT_TIMED_OUT: (
-        "Give the pod more CPU; the first start in a fresh container is the slowest."
+        "It is tried again. When it stays, give the pod more CPU: "
+        "the first start in a fresh container is the slowest."
     ),
     Reason.PREFLIGHT_OUT_OF_MEMORY: "Raise `engine.resources.limits.memory`.",
     Reason.PREFLIGHT_CRASHED: "It is tried again. When it stays, please report it with the pod's log.",

@@ -20,6 +20,9 @@ class Explained(NamedTuple):
 REASONS: dict[str, Explained] = {}
 """All reasons in the order of the page."""
 
+NO_VERDICT = ("PreflightCrashed", "PreflightTimedOut")
+"""The judging itself came to no end; it is tried again."""
+
 NOT_JUDGED: set[str] = set()
 """Reasons that say what the judging lacked; they accuse nobody and block nothing."""
 
@@ -304,14 +307,14 @@ NEEDS_WEIGHTS = _lack(
 PREFLIGHT_TIMED_OUT = _lack(
     "PreflightTimedOut",
     "Preflight did not come to an end in its time, in a step that runs no plugin code.",
-    "Give the pod more CPU; the first start in a fresh container is the slowest.",
+    "It is tried again. When it stays, give the pod more CPU: the first start in a fresh container is the slowest.",
 )
 PREFLIGHT_OUT_OF_MEMORY = _reason(
     "PreflightOutOfMemory",
     "The engine needs more memory to be configured than the pod may use.",
     "Raise `engine.resources.limits.memory`.",
 )
-PREFLIGHT_CRASHED = _reason(
+PREFLIGHT_CRASHED = _lack(
     "PreflightCrashed",
     "Preflight ended without a verdict, in a step that runs no plugin code.",
     "It is tried again. When it stays, please report it with the pod's log.",

@@ -21,6 +21,8 @@ VERSION = 1
 
 EXIT_FINE = 0
 EXIT_BROKEN = 1
+EXIT_NO_VERDICT = 70
+"""EX_SOFTWARE of sysexits.h: the judging itself failed."""
 EXIT_NETWORK = 75
 """EX_TEMPFAIL of sysexits.h: try again later."""
 
@@ -60,7 +62,8 @@ class Report:
     def exit_code(self) -> int:
         deciding = [fault for fault in self.faults if fault.reason not in reasons.NOT_JUDGED]
         if not deciding:
-            return EXIT_FINE
+            undecided = any(fault.reason in reasons.NO_VERDICT for fault in self.faults)
+            return EXIT_NO_VERDICT if undecided else EXIT_FINE
         return EXIT_NETWORK if all(fault.blame == "network" for fault in deciding) else EXIT_BROKEN
 
     def as_json(self) -> dict[str, Any]:

@@ -185,14 +185,18 @@ def distribution(python: str, scratch: Path) -> Path:
     return supplied
 
 
+def executed(python: str, report: Path, settings: Mapping[str, str]) -> int:
+    """The exit code of the whole command, as a pod runs it."""
+    command = [python, str(RUNTIME), "preflight", str(report)]
+    return subprocess.run(command, env=environment(python, **settings), check=False).returncode
+
+
 def command(python: str, folder: Path, settings: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
-    """(exit code, report) of the whole command, as a pod runs it."""
+    """(exit code, report)."""
     report = folder / "report.json"
-    done = subprocess.run(
-        [python, str(RUNTIME), "preflight", str(report)], env=environment(python, **settings), check=False
-    )
+    code = executed(python, report, settings)
     assert report.stat().st_size <= 4096
-    return done.returncode, json.loads(report.read_bytes())
+    return code, json.loads(report.read_bytes())
 
 
 def verdicts(report: Report) -> tuple[str, list[tuple[str, str]]]:

@@ -3,56 +3,45 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from bowsprit_runtime import reasons
-from bowsprit_runtime.preflight import building, engine, interface, refusal
+from bowsprit_runtime.preflight import building, engine, interface, model_files, refusal
+from bowsprit_runtime.preflight.asked import Asked
 from bowsprit_runtime.preflight.candidate import Candidate
 from bowsprit_runtime.preflight.causes import lack_of_gpu, origin, told, within
 from bowsprit_runtime.preflight.events import Teller
-from bowsprit_runtime.preflight.loading import Loaded
 from bowsprit_runtime.preflight.request import Request
 from bowsprit_runtime.report import Fault
 
 
-def judge(
-    tell: Teller,
-    request: Request,
-    namespace: argparse.Namespace,
-    names: Sequence[str],
-    loaded: Sequence[Loaded],
-) -> None:
-    """`names` are the architectures that vLLM will look for, in order."""
-    registered = next((name for name in names if name in engine.registry()), None)
-    broken_plugin = any(one.faults for one in loaded)
-    if names and registered is None and broken_plugin:
+def judge(tell: Teller, request: Request, asked: Asked) -> None:
+    registered = next((name for name in asked.names if name in engine.registry()), None)
+    broken_plugin = any(one.faults for one in asked.loaded)
+    if asked.names and registered is None and broken_plugin:
         return  # what is missing is what the broken plugin, told already, would have brought
-    candidate = None
-    if registered:
-        try:
-            candidate = _candidate(tell, registered, loaded)
-        except Fault as fault:
-            tell.fault(fault)
-            return
-    config = _configured(tell, namespace, names, candidate, loaded)
-    if config is None:
+    try:
+        candidate = _candidate(tell, registered, asked) if registered else None
+        config = _configured(tell, asked, candidate)
+    except Fault as fault:
+        tell.fault(fault)
         return
-    _tell_facts(tell, config)
+    _tell_facts(tell, asked, config)
     if candidate:
-        _judge_class(
-            tell, request, namespace, candidate, pooling=config.model_config.runner_type == "pooling"
-        )
+        pooling = config.model_config.runner_type == "pooling"
+        _judge_class(tell, request, asked.namespace, candidate, pooling=pooling)
     building.judge(tell, request, config, candidate)
 
 
 # ---- the class ---------------------------------------------------------------------------------------------
 
 
-def _candidate(tell: Teller, name: str, loaded: Sequence[Loaded]) -> Candidate:
+def _candidate(tell: Teller, name: str, asked: Asked) -> Candidate:
     """Imports the class here, which spares vLLM a second process to inspect it in. Raises Fault."""
-    owner = next((one.found.name for one in reversed(loaded) if name in one.architectures), "")
-    folders = tuple(str(one.found.plugin.target) for one in loaded)
+    owner = next((one.found.name for one in reversed(asked.loaded) if name in one.architectures), "")
+    folders = asked.folders
     registered = engine.registry()[name]
     blame = "plugin" if owner else "image"
     try:
@@ -128,24 +117,19 @@ def _judge_interface(tell: Teller, candidate: Candidate, *, pooling: bool, loads
 # ---- the configuration -------------------------------------------------------------------------------------
 
 
-def _configured(
-    tell: Teller,
-    namespace: argparse.Namespace,
-    names: Sequence[str],
-    candidate: Candidate | None,
-    loaded: Sequence[Loaded],
-) -> Any:
-    """The VllmConfig; None after telling why there is none."""
+def _configured(tell: Teller, asked: Asked, candidate: Candidate | None) -> Any:
+    """The VllmConfig. Raises Fault."""
     try:
         with tell.step("configuring the engine", plugin=candidate.plugin if candidate else ""):
-            return engine.configured(namespace)
+            return engine.configured(asked.namespace)
     except Exception as error:
-        tell.fault(refusal.fault(refusal.Case(error, namespace, names, candidate, loaded)))
-        return None
+        raise refusal.fault(refusal.Case(error, asked, candidate)) from error
 
 
-def _tell_facts(tell: Teller, config: Any) -> None:
+def _tell_facts(tell: Teller, asked: Asked, config: Any) -> None:
     model = config.model_config
+    if asked.config is None:
+        tell.facts(config=model_files.packed(json.loads(model.hf_config.to_json_string(use_diff=False))))
     tell.facts(
         architecture=model.architecture,
         maxModelLen=model.max_model_len,

@@ -10,7 +10,7 @@ from bowsprit_runtime import launch, reasons
 from bowsprit_runtime.plugins import plugins_of
 from bowsprit_runtime.preflight import engine, redact, supervise
 from bowsprit_runtime.preflight.request import Request, request_of
-from bowsprit_runtime.report import TERMINATION_LOG, Report, encoded
+from bowsprit_runtime.report import EXIT_NO_VERDICT, LIMIT, TERMINATION_LOG, Report, encoded
 
 _CHILD = (
     "import sys; sys.path[:] = [folder for folder in sys.path if folder]\n"
@@ -26,11 +26,18 @@ def main(arguments: Sequence[str]) -> int:
     try:
         request = request_of(os.environ)
         report = judged(request, os.environ)
-        os.write(descriptor, encoded(report.as_json()))
+        os.write(descriptor, told(report))
     finally:
         os.close(descriptor)
     _say(report)
     return report.exit_code
+
+
+def told(report: Report) -> bytes:
+    """What stands in the termination log: a report, or of a judging without a verdict why it has none."""
+    if report.exit_code == EXIT_NO_VERDICT:
+        return "\n".join(fault.message for fault in report.faults).encode()[:LIMIT]
+    return encoded(report.as_json())
 
 
 def judged(request: Request, environ: Mapping[str, str]) -> Report:

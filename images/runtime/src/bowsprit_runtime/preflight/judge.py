@@ -12,12 +12,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from bowsprit_runtime import dependencies, reasons, serve_arguments
 from bowsprit_runtime.distributions import engine_path, normalized
 from bowsprit_runtime.plugins import plugins_of
 from bowsprit_runtime.preflight import architecture, engine, found, loading, model_files, scan, supervise
+from bowsprit_runtime.preflight.asked import Asked
 from bowsprit_runtime.preflight.causes import chain, places, told, within
 from bowsprit_runtime.preflight.events import Teller
 from bowsprit_runtime.preflight.loading import Loaded, Loader
@@ -170,11 +170,4 @@ def _judge_model(
         missing = model_files.weights_fault(namespace.model)
         if missing:
             tell.fault(missing)
-    architecture.judge(tell, request, namespace, _named(namespace, config), loaded)
-
-
-def _named(namespace: argparse.Namespace, config: dict[str, Any] | None) -> list[str]:
-    """The architectures that vLLM will look for, in order."""
-    overrides = namespace.hf_overrides if isinstance(namespace.hf_overrides, dict) else {}
-    names = overrides.get("architectures") or (config or {}).get("architectures") or []
-    return [name for name in names if isinstance(name, str)]
+    architecture.judge(tell, request, Asked(namespace, config, loaded))

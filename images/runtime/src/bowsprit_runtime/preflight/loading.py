@@ -6,6 +6,7 @@ in silence. Here each is told apart, and one broken plugin does not hide the nex
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from bowsprit_runtime import reasons
-from bowsprit_runtime.model_architectures import architectures
 from bowsprit_runtime.preflight import found, logged
 from bowsprit_runtime.preflight.causes import lack_of_gpu, told
 from bowsprit_runtime.preflight.events import Teller
@@ -66,6 +66,8 @@ class Loader:
     ) -> None:
         self._tell, self._registry, self._register, self._allowed = tell, registry, register, allowed
         self._owner: dict[str, str] = {}
+        # Here, because this import is one of vLLM too, whose faults are told in a step of their own.
+        self._adapter = importlib.import_module("bowsprit_runtime.model_architectures")
 
     def load_others(self, plugins: Sequence[Found]) -> None:
         """What the engine image brings itself: its faults are the image's."""
@@ -107,7 +109,7 @@ class Loader:
                 if entry.group == found.GENERAL:
                     target()
                 else:
-                    for architecture, model in architectures({entry.name: target}).items():
+                    for architecture, model in self._adapter.architectures({entry.name: target}).items():
                         self._register(architecture, model)
         except Exception as error:
             reason = reasons.NOT_A_MODEL_CLASS if _NO_CLASS in str(error) else reasons.PLUGIN_RAISED

@@ -6,16 +6,15 @@ where a name is; what it says of arguments and models is clear, and is passed on
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bowsprit_runtime import reasons
 from bowsprit_runtime.preflight import engine, interface, model_files
+from bowsprit_runtime.preflight.asked import Asked
 from bowsprit_runtime.preflight.candidate import Candidate
 from bowsprit_runtime.preflight.causes import chain, lack_of_gpu, origin, told, within
-from bowsprit_runtime.preflight.loading import Loaded, heard
+from bowsprit_runtime.preflight.loading import heard
 from bowsprit_runtime.preflight.spelling import alike
 from bowsprit_runtime.report import Fault
 
@@ -31,11 +30,8 @@ class Case:
     """What vLLM raised, and what it was asked."""
 
     error: BaseException
-    namespace: argparse.Namespace
-    names: Sequence[str]
-    """Architectures that were looked for."""
+    asked: Asked
     candidate: Candidate | None
-    loaded: Sequence[Loaded]
 
     @property
     def text(self) -> str:
@@ -43,11 +39,7 @@ class Case:
 
     @property
     def told(self) -> str:
-        return told(self.error, self.folders)
-
-    @property
-    def folders(self) -> list[str]:
-        return [str(one.found.plugin.target) for one in self.loaded]
+        return told(self.error, self.asked.folders)
 
 
 def fault(case: Case) -> Fault:
@@ -58,17 +50,17 @@ def fault(case: Case) -> Fault:
 def _interface(case: Case) -> Fault | None:
     if _WRONG_RUNNER not in case.text or case.candidate is None:
         return None
-    pooling = case.namespace.runner == "pooling"
+    pooling = case.asked.namespace.runner == "pooling"
     return interface.fault(case.candidate.name, case.candidate.model, pooling=pooling)
 
 
 def _silent_plugin(case: Case) -> Fault | None:
     if not _UNKNOWN.search(case.text):
         return None
-    silent = next((one for one in case.loaded if not one.architectures and one.logged), None)
+    silent = next((one for one in case.asked.loaded if not one.architectures and one.logged), None)
     if silent is None:
         return None
-    missing = f"{' or '.join(case.names)} is not registered"
+    missing = f"{' or '.join(case.asked.names)} is not registered"
     message = f"{missing}: {silent.found.name} registered nothing{heard(silent)}"
     return Fault(reasons.REGISTERED_NOTHING, "plugin", message)
 
@@ -77,15 +69,15 @@ def _not_registered(case: Case) -> Fault | None:
     """vLLM lists all that it knows; what helps is what the plugins brought, and what sounds alike."""
     if not _UNKNOWN.search(case.text):
         return None
-    brought = [name for one in case.loaded for name in one.architectures]
-    near = [one for name in case.names for one in alike(name, engine.registry(), most=2)]
+    brought = [name for one in case.asked.loaded for name in one.architectures]
+    near = [one for name in case.asked.names for one in alike(name, engine.registry(), most=2)]
     parts = [
-        f"nothing registers {' or '.join(case.names)}",
+        f"nothing registers {' or '.join(case.asked.names)}",
         f"the plugins bring {', '.join(brought[:8])}" if brought else "no plugin brings any architecture",
         "" if "are not supported for now" in case.text else f"vLLM says: {case.told}",
         f"did you mean {' or '.join(near)}?" if near else "",
     ]
-    blame = "plugin" if case.loaded else "spec"
+    blame = "plugin" if case.asked.loaded else "spec"
     return Fault(reasons.ARCHITECTURE_NOT_REGISTERED, blame, "; ".join(part for part in parts if part))
 
 
@@ -97,12 +89,12 @@ def _no_architecture(case: Case) -> Fault | None:
 
 
 def _hub(case: Case) -> Fault | None:
-    return model_files.hub_fault(case.error, case.namespace.model, case.namespace.revision)
+    return model_files.hub_fault(case.error, case.asked.namespace.model, case.asked.namespace.revision)
 
 
 def _plugins_own(case: Case) -> Fault | None:
     began = origin(case.error)
-    if began is None or not within(began.file, case.folders):
+    if began is None or not within(began.file, case.asked.folders):
         return None
     return Fault(
         reasons.CONFIG_REFUSED, "plugin", f"the plugin's code refuses the configuration: {case.told}"
