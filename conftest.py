@@ -1,4 +1,4 @@
-"""What every test needs."""
+"""What every test needs, wherever it lives: in tests, beside an image, or end to end."""
 
 from __future__ import annotations
 
