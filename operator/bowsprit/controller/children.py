@@ -124,6 +124,7 @@ def _kept(data: Mapping[str, str]) -> Kept | None:
 
 
 WORKLOADS = ("Deployment", "LeaderWorkerSet")
+PREFLIGHT_KINDS = ("Job", "ConfigMap")
 
 
 def digest(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bowsprit.api.v1alpha1 import ModelDeployment
-from bowsprit.controller.children import WORKLOADS, Child
+from bowsprit.controller.children import PREFLIGHT_KINDS, WORKLOADS, Child
 from bowsprit.controller.groups import Group, groups_of, stragglers_of
 from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.replicas import Replicas, holding, match, remains
@@ -62,7 +62,8 @@ class Frame:
     knowledge: Knowledge
     children: tuple[Child, ...]
     strays: tuple[Child, ...]
-    """Children that are on their way out, or belong to an earlier object of the same name."""
+    """Children that are on their way out, or belong to an earlier object of the same name; of what preflight
+    leaves, orphans too, for nobody runs on them."""
     groups: tuple[Group, ...]
     replicas: Replicas
     target: Revision | None
@@ -156,7 +157,9 @@ def frame_of(
     """Gathers what belongs to a model."""
     found, members = tuple(children), tuple(pods)
     own = tuple(child for child in found if child.owner == declared.uid and not child.terminating)
-    strays = tuple(child for child in found if child.owner and child not in own)
+    strays = tuple(
+        child for child in found if child not in own and (child.owner or child.kind in PREFLIGHT_KINDS)
+    )
     orphans = [child for child in found if not child.owner and not child.terminating]
     target = _target(declared, knowledge, [*own, *orphans])
     # Orphans that are just what is asked for are taken back: applying them makes them ours again.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bowsprit.controller.children import Child
+from bowsprit.controller.children import PREFLIGHT_KINDS, Child
 from bowsprit.controller.frame import Frame
 from bowsprit.render.preflight import preflight_config_map, preflight_job, preflight_key
 from bowsprit.status.attempt import Attempt, Stage
@@ -54,6 +54,8 @@ def preflight_leftovers(frame: Frame) -> Iterator[Child]:
         if child.kind == "Job" and (child is not job or not _is_wanted(frame) or _is_spent(frame, child)):
             yield child
     yield from _old_reports(frame)
+    # Of an earlier object of the name: they would keep it from those of this one.
+    yield from (child for child in frame.strays if child.kind in PREFLIGHT_KINDS and not child.terminating)
 
 
 def _is_wanted(frame: Frame) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bowsprit.controller.children import WORKLOADS
+from bowsprit.controller.children import PREFLIGHT_KINDS, WORKLOADS
 from bowsprit.controller.frame import Frame
 from bowsprit.controller.groups import Group, State, placed
 from bowsprit.controller.preflight import preflight_leftovers, preflight_manifests
@@ -183,7 +183,7 @@ def _evictions(frame: Frame, lost_nodes: frozenset[str]) -> Iterator[Deletion]:
 def _prune(frame: Frame, applied: set[tuple[str, str]]) -> Iterator[Deletion]:
     """Children that nothing asks for any more; of old revisions, the newest few are kept."""
     for child in frame.strays:
-        if not child.terminating:
+        if not child.terminating and child.kind not in PREFLIGHT_KINDS:
             yield Deletion(child.kind, child.name, child.uid)
     for child in frame.children:
         if child.kind in (*WORKLOADS, "Service") and (child.kind, child.name) not in applied:

@@ -153,6 +153,11 @@ CASES: dict[str, tuple[Frame, list[str], list[str]]] = {
         [],
         [f"ConfigMap/llama-preflight-{OTHER.preflight}"],
     ),
+    "what an earlier object of the name has left": (
+        frame(strays=(job(), KEPT)),
+        [f"Job/{NAME}"],
+        [f"Job/{NAME}", f"ConfigMap/{NAME}"],
+    ),
     "a report that somebody damaged": (
         frame(report_of(DECLARED, "{}"), job()),
         [],
