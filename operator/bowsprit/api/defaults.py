@@ -7,7 +7,7 @@ and to the pods alike; the resolved values are stored with each revision, so tha
 from __future__ import annotations
 
 ENGINE_IMAGE = "vllm/vllm-openai:v0.32.0"
-RUNTIME_IMAGE = "ghcr.io/bowsprit/runtime:v0.1.0"
+RUNTIME_IMAGE = "bowsprit/runtime:v0.1.0"
 """Bowsprit's own code in engine pods; `--runtime-image` names another one, such as a mirror's."""
 SHARED_MEMORY = "10Gi"
 PLUGIN_PATH = "/plugins"
