@@ -26,11 +26,11 @@ class Place(NamedTuple):
     """`items[3].` when the document is a List."""
 
     def __str__(self) -> str:
-        return self.file if self.document is None else f"{self.file}:{self.document}"
+        return self.file if self.document is None else f"{self.file}, document {self.document}"
 
 
 class Problem(NamedTuple):
-    """One line on stderr: `file:document: field: message`."""
+    """One line on stderr: `file, document N: field: message`. `file:N` would be read as line N."""
 
     place: Place
     field: str

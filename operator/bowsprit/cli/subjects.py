@@ -15,6 +15,8 @@ from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import ReplicaPlan
 from bowsprit.status.replicas import replicas_from_status
 
+_HOW_TO_NAME = "give the name alone, its namespace with -n"
+
 
 def planned_subject(answer: Answer, namespace: str, name: str) -> Subject:
     key = ModelKey(namespace, name)
@@ -54,4 +56,6 @@ def _holders(answer: Answer, key: ModelKey) -> tuple[Holder, ...]:
 
 def _not_found(key: ModelKey, known: Iterable[ModelKey], where: str) -> BadInput:
     names = ", ".join(str(each) for each in sorted(known)) or "none"
-    return BadInput([Problem(Place(where), "", f"no ModelDeployment {key}; there are: {names}")])
+    return BadInput(
+        [Problem(Place(where), "", f"no ModelDeployment {key}; there are: {names}; {_HOW_TO_NAME}")]
+    )

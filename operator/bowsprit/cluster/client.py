@@ -8,6 +8,7 @@ token refresh, TLS, connection pooling.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from urllib.parse import urlencode
 from urllib.request import getproxies
 
 import aiohttp
+import yaml
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
@@ -251,17 +253,38 @@ def _error_event(event: Json) -> Exception:
     return Gone(message, code) if code == 410 else from_status(code, message)
 
 
-async def connect(kubeconfig: str | None = None, context: str | None = None) -> KubeClient:
-    """A client by kubeconfig ($KUBECONFIG or ~/.kube/config when None), or with the pod's own account."""
-    configuration = Configuration()
+async def _load_kubeconfig(configuration: Configuration, kubeconfig: str | None, context: str | None) -> None:
     try:
         await config.load_kube_config(
             config_file=kubeconfig, context=context, client_configuration=configuration
         )
-    except config.ConfigException:
+    except (AttributeError, TypeError, yaml.YAMLError) as error:  # what the client makes of any other file
+        raise config.ConfigException("not a kubeconfig") from error
+
+
+def _load_account(configuration: Configuration, unusable: config.ConfigException) -> None:
+    try:
+        config.load_incluster_config(client_configuration=configuration)
+    except config.ConfigException as error:
+        looked_at = os.environ.get("KUBECONFIG") or "~/.kube/config"
+        words = (
+            f"no cluster is known: {looked_at}: {str(unusable).rstrip('.')}; and this is no pod of a cluster"
+        )
+        raise config.ConfigException(words) from error
+
+
+async def connect(kubeconfig: str | None = None, context: str | None = None) -> KubeClient:
+    """A client by kubeconfig ($KUBECONFIG or ~/.kube/config when None), or with the pod's own account.
+
+    Raises config.ConfigException when there is neither.
+    """
+    configuration = Configuration()
+    try:
+        await _load_kubeconfig(configuration, kubeconfig, context)
+    except config.ConfigException as unusable:
         if kubeconfig:
             raise
-        config.load_incluster_config(client_configuration=configuration)
+        _load_account(configuration, unusable)
     configuration.retries = 0
     # Without a proxy the environment has nothing to say; aiohttp would read ~/.netrc before each request.
     configuration.client_session_kwargs = {"trust_env": bool(getproxies())}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
@@ -16,109 +17,133 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
 @pytest.mark.parametrize(
     ("documents", "faults"),
     [
-        pytest.param(["a: [1"], ["models.yaml:1: not YAML: line 2: did not find expected"], id="not YAML"),
+        pytest.param(
+            ["a: [1"], ["models.yaml, document 1: not YAML: line 2: did not find expected"], id="not YAML"
+        ),
         pytest.param([""], ["models.yaml: the file holds no document"], id="an empty file"),
         pytest.param(["# nothing\n---\n"], ["models.yaml: the file holds no document"], id="only comments"),
         pytest.param(
-            ["[1, 2]"], ["models.yaml:1: must be an object with apiVersion and kind, not a list"], id="a list"
+            ["[1, 2]"],
+            ["models.yaml, document 1: must be an object with apiVersion and kind, not a list"],
+            id="a list",
         ),
-        pytest.param(["just words"], ["models.yaml:1: must be an object", "not a str"], id="a text"),
         pytest.param(
-            [BOMB], ["models.yaml:1: line 2 has the YAML alias *a; write its value out"], id="a YAML bomb"
+            ["just words"], ["models.yaml, document 1: must be an object", "not a str"], id="a text"
+        ),
+        pytest.param(
+            [BOMB],
+            ["models.yaml, document 1: line 2 has the YAML alias *a; write its value out"],
+            id="a YAML bomb",
         ),
         pytest.param(
             ["kind: A\nkind: B\n"],
-            ["models.yaml:1: a key stands twice in the object at line 1"],
+            ["models.yaml, document 1: a key stands twice in the object at line 1"],
             id="a key twice",
         ),
         pytest.param(["1: 2\n"], ["has the key 1, which is not text; quote it"], id="a key that is a number"),
-        pytest.param(["!!python/object:os.system {}"], ["models.yaml:1: not YAML"], id="a Python object"),
-        pytest.param(["a: \x01"], ["models.yaml:1: not YAML"], id="a control character"),
-        pytest.param(["[" * 5000], ["models.yaml:1: "], id="nested without end"),
+        pytest.param(
+            ["!!python/object:os.system {}"], ["models.yaml, document 1: not YAML"], id="a Python object"
+        ),
+        pytest.param(["a: \x01"], ["models.yaml, document 1: not YAML"], id="a control character"),
+        pytest.param(["[" * 5000], ["models.yaml, document 1: "], id="nested without end"),
         pytest.param(
             [model("a"), {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "x"}}],
-            ["models.yaml:2: kind: 'Deployment' is not used; ModelDeployment (bowsprit.dev/v1alpha1) and"],
+            ["models.yaml, document 2: kind: 'Deployment' is not used; ModelDeployment (bowsprit.dev"],
             id="another kind",
         ),
-        pytest.param([{"spec": {}}], ["models.yaml:1: kind: None is not used"], id="no kind"),
+        pytest.param([{"spec": {}}], ["models.yaml, document 1: kind: None is not used"], id="no kind"),
         pytest.param(
             [{**model("a"), "apiVersion": "bowsprit.dev/v2"}],
-            ["models.yaml:1: apiVersion: 'bowsprit.dev/v2' is not bowsprit.dev/v1alpha1"],
+            ["models.yaml, document 1: apiVersion: 'bowsprit.dev/v2' is not bowsprit.dev/v1alpha1"],
             id="another version",
         ),
         pytest.param(
             [{**config_map(), "apiVersion": "v2"}],
-            ["models.yaml:1: apiVersion: 'v2' is not v1"],
+            ["models.yaml, document 1: apiVersion: 'v2' is not v1"],
             id="an odd ConfigMap",
         ),
         pytest.param([config_map()], ["models.yaml: no ModelDeployment in it"], id="no model"),
         pytest.param(
             [model("a"), model("b"), model("a")],
-            ["models.yaml:3: metadata.name: ModelDeployment default/a stands in", "models.yaml:1 already"],
+            [
+                "models.yaml, document 3: metadata.name: ModelDeployment default/a stands in",
+                "models.yaml, document 1 already",
+            ],
             id="the same name twice",
         ),
         pytest.param(
             [model("a"), model("a", "default")],
-            ["models.yaml:2: metadata.name: "],
+            ["models.yaml, document 2: metadata.name: "],
             id="twice by the default namespace",
         ),
         pytest.param(
             [config_map(), model("a"), config_map()],
-            ["models.yaml:3: metadata.name: ConfigMap default/config stands in"],
+            ["models.yaml, document 3: metadata.name: ConfigMap default/config stands in"],
             id="the same ConfigMap twice",
         ),
         pytest.param(
             [model("a"), config_map({"config.json": 5})],
-            ["models.yaml:2: data[config.json]: must be text, not a int; put the file in as a block (|)"],
+            ["models.yaml, document 2: data[config.json]: must be text, not a int; put the file in as a"],
             id="a number where a file should be",
         ),
         pytest.param(
             [model("a"), {**config_map(), "data": ["x"]}],
-            ["models.yaml:2: data: must be a map"],
+            ["models.yaml, document 2: data: must be a map"],
             id="data as a list",
         ),
         pytest.param(
             [model("a"), {**config_map(), "metadata": None}],
-            ["models.yaml:2: metadata.name: is missing"],
+            ["models.yaml, document 2: metadata.name: is missing"],
             id="a ConfigMap without a name",
         ),
         pytest.param(
-            [{**model("a"), "metadata": None}], ["models.yaml:1: metadata"], id="a model without a name"
+            [{**model("a"), "metadata": None}],
+            ["models.yaml, document 1: metadata"],
+            id="a model without a name",
         ),
-        pytest.param([{**model("a"), "metadata": "a"}], ["models.yaml:1: metadata"], id="metadata as a text"),
-        pytest.param([{**model("a"), "spec": None}], ["models.yaml:1: spec"], id="no spec"),
+        pytest.param(
+            [{**model("a"), "metadata": "a"}], ["models.yaml, document 1: metadata"], id="metadata as a text"
+        ),
+        pytest.param([{**model("a"), "spec": None}], ["models.yaml, document 1: spec"], id="no spec"),
         pytest.param(
             [model("a", replicas="two")],
-            ["models.yaml:1: spec.replicas: "],
+            ["models.yaml, document 1: spec.replicas: "],
             id="a text where a number should be",
         ),
         pytest.param(
-            [model("a", replica=2)], ["models.yaml:1: spec.replica: "], id="a field that does not exist"
+            [model("a", replica=2)],
+            ["models.yaml, document 1: spec.replica: "],
+            id="a field that does not exist",
         ),
         pytest.param(
             [model("a", template={"spec": {"volumes": [{"emptyDir": {}}]}})],
-            ["models.yaml:1: spec.template.spec.volumes: must be a list of objects, each with name"],
+            ["models.yaml, document 1: spec.template.spec.volumes: must be a list of objects"],
             id="a template that cannot be merged",
         ),
         pytest.param(
             [model("a", engine={"args": ["--max-num-batched-tokens=64", "--max-num-seqs=65"]})],
-            ["models.yaml:1: spec.engine.args: --max-num-seqs 65 is more than --max-num-batched-tokens 64"],
+            ["models.yaml, document 1: spec.engine.args: --max-num-seqs 65 is more than --max-num"],
             id="more sequences than tokens",
         ),
         pytest.param(
             [listed(model("a", replicas=-1), 7)],
-            ["models.yaml:1: items[0].spec.replicas: ", "models.yaml:1: items[1]: must be an object"],
+            [
+                "models.yaml, document 1: items[0].spec.replicas: ",
+                "models.yaml, document 1: items[1]: must be an object",
+            ],
             id="faults inside a List",
         ),
         pytest.param(
-            [{**listed(), "items": 3}], ["models.yaml:1: items: must be a list"], id="a List that has no list"
+            [{**listed(), "items": 3}],
+            ["models.yaml, document 1: items: must be a list"],
+            id="a List that has no list",
         ),
         pytest.param(
             [model("a", replicas=-1), model("b", priority="high"), "- 1"],
             [
-                "models.yaml:1: spec.replicas: ",
-                "models.yaml:2: spec.priority: ",
-                "models.yaml:3: must be an object",
+                "models.yaml, document 1: spec.replicas: ",
+                "models.yaml, document 2: spec.priority: ",
+                "models.yaml, document 3: must be an object",
             ],
             id="every fault at once",
         ),
@@ -136,19 +161,25 @@ def test_models(workspace: Workspace, documents: list[Any], faults: list[str]) -
 @pytest.mark.parametrize(
     ("documents", "fault"),
     [
-        pytest.param(["{"], "nodes.json:1: not JSON: line 1: ", id="not JSON"),
+        pytest.param(["{"], "nodes.json, document 1: not JSON: line 1: ", id="not JSON"),
         pytest.param(
             ['{"kind": "List", "kind": "List"}'],
-            "nodes.json:1: the key 'kind' stands twice",
+            "nodes.json, document 1: the key 'kind' stands twice",
             id="a key twice",
         ),
         pytest.param([""], "nodes.json: the file holds no document", id="empty"),
-        pytest.param([[1]], "nodes.json:1: must be an object", id="a list"),
+        pytest.param([[1]], "nodes.json, document 1: must be an object", id="a list"),
         pytest.param(
-            [{"items": []}], "nodes.json:1: kind: is missing; an inventory is what `kubectl get", id="no kind"
+            [{"items": []}],
+            "nodes.json, document 1: kind: is missing; an inventory is what `kubectl get",
+            id="no kind",
         ),
-        pytest.param([{"kind": "List", "items": 5}], "nodes.json:1: items: must be a list", id="no items"),
-        pytest.param([model("a")], "nodes.json:1: kind: no Node in it", id="models instead of nodes"),
+        pytest.param(
+            [{"kind": "List", "items": 5}], "nodes.json, document 1: items: must be a list", id="no items"
+        ),
+        pytest.param(
+            [model("a")], "nodes.json, document 1: kind: no Node in it", id="models instead of nodes"
+        ),
     ],
 )
 def test_inventory(workspace: Workspace, documents: list[Any], fault: str) -> None:
@@ -161,8 +192,8 @@ def test_inventory(workspace: Workspace, documents: list[Any], fault: str) -> No
 @pytest.mark.parametrize(
     ("table", "fault"),
     [
-        pytest.param([], "layouts.json:1: must be an object", id="a list"),
-        pytest.param({"llama": []}, "layouts.json:1: llama: must be an object", id="no products"),
+        pytest.param([], "layouts.json, document 1: must be an object", id="a list"),
+        pytest.param({"llama": []}, "layouts.json, document 1: llama: must be an object", id="no products"),
         pytest.param({"llama": {"A100": {}}}, "llama[A100]: must be a list", id="no rows"),
         pytest.param(
             {"llama": {"A100": [{"tensor": 1}]}},
@@ -201,7 +232,7 @@ def test_layouts(workspace: Workspace, table: Any, fault: str) -> None:
         ),
         pytest.param(
             {"products": [{"nodeSelector": {"a": "b"}, "memoryMiB": 3}]},
-            "products.yaml:1: products[0].memoryMiB must be a whole number",
+            "products.yaml, document 1: products[0].memoryMiB must be a whole number",
             id="a GPU of 3 MiB",
         ),
     ],
@@ -247,25 +278,33 @@ def test_faults_of_every_file_are_told_at_once(workspace: Workspace) -> None:
     workspace.write("layouts.json", {"a": 1})
     result = workspace.plan("--layouts", "@layouts.json")
     assert [line.split(": ")[0].rsplit("/", 1)[1] for line in result.stderr.splitlines()] == [
-        "models.yaml:1",
-        "nodes.json:1",
-        "layouts.json:1",
+        "models.yaml, document 1",
+        "nodes.json, document 1",
+        "layouts.json, document 1",
     ]
 
 
-def test_no_cluster_and_no_inventory(workspace: Workspace) -> None:
+@pytest.mark.parametrize("content", [None, "", "not a kubeconfig", "a: ["])
+def test_no_cluster_and_no_inventory(workspace: Workspace, content: str | None) -> None:
     """In a process of its own: an event loop is run, and pytest has its own."""
+    kubeconfig = workspace.folder / "kubeconfig"
+    if content is not None:
+        kubeconfig.write_text(content)
     command = [sys.executable, "-m", "bowsprit.cli.main", "plan", "-f", str(workspace.folder / "models.yaml")]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert (result.returncode, result.stdout) == (2, "")
-    assert "live cluster: " in result.stderr
+    assert f"live cluster: no cluster is known: {kubeconfig}: " in result.stderr
+    assert "Traceback" not in result.stderr
     assert "give --inventory FILE" in result.stderr
 
 
-def test_a_model_that_nobody_knows(workspace: Workspace) -> None:
-    result = workspace.run("explain", "nobody", "-f", "@models.yaml", "--inventory", "@nodes.json")
+@pytest.mark.parametrize("name", ["nobody", "default/llama", "mdep/llama"])
+def test_a_name_that_no_model_has_is_answered_with_those_there_are(workspace: Workspace, name: str) -> None:
+    result = workspace.run("explain", name, "-f", "@models.yaml", "--inventory", "@nodes.json")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "the given files: no ModelDeployment default/nobody; there are: default/llama" in result.stderr
+    assert f"the given files: no ModelDeployment default/{name}; there are: default/llama" in result.stderr
+    assert "give the name alone, its namespace with -n" in result.stderr
 
 
 def test_one_odd_node_does_not_stop_the_others(workspace: Workspace) -> None:
