@@ -63,7 +63,7 @@ def _play(arguments: argparse.Namespace) -> int:
     kubectl = Path(programs.binary("kubectl"))
     screen = Screen()
     screen.say(INTRODUCTION)
-    with _kept(arguments.dir, screen) if arguments.keep else _passing(screen) as kubeconfig:
+    with _kept(arguments.dir, kubectl, screen) if arguments.keep else _passing(screen) as kubeconfig:
         screen.say(f"The control plane and the operator are up after {time.monotonic() - began:.0f} s.")
         try:
             asyncio.run(tell(kubeconfig, kubectl, screen))
@@ -93,11 +93,13 @@ def _passing(screen: Screen) -> Iterator[Path]:
 
 
 @contextmanager
-def _kept(directory: Path, screen: Screen) -> Iterator[Path]:
+def _kept(directory: Path, kubectl: Path, screen: Screen) -> Iterator[Path]:
     """A cluster that stays when all has gone well."""
     if background.is_kept(directory):
         raise background.NotPossible(
-            f"A demo cluster runs in {directory} already. Stop it with: make demo-stop"
+            f"A demo cluster runs in {directory} already. To use it, in any shell:\n\n"
+            + "\n".join(_exports(directory / "kubeconfig", kubectl))
+            + "\n\nTo stop it: make demo-stop"
         )
     shutil.rmtree(directory, ignore_errors=True)
     with screen.busy(STARTING):
@@ -115,8 +117,7 @@ def _farewell(arguments: argparse.Namespace, kubeconfig: Path, kubectl: Path) ->
     return [
         "The cluster and the operator stay up. In this shell:",
         "",
-        f"  export KUBECONFIG={kubeconfig}",
-        f"  export PATH={kubectl.parent}:{Path(sys.executable).parent}:$PATH",
+        *_exports(kubeconfig, kubectl),
         "",
         "and then, for instance:",
         "",
@@ -126,7 +127,18 @@ def _farewell(arguments: argparse.Namespace, kubeconfig: Path, kubectl: Path) ->
     ]
 
 
+def _exports(kubeconfig: Path, kubectl: Path) -> list[str]:
+    """What makes `kubectl` and `bowsprit` in a shell talk to the demo's cluster."""
+    return [
+        f"  export KUBECONFIG={kubeconfig}",
+        f"  export PATH={kubectl.parent}:{Path(sys.executable).parent}:$PATH",
+    ]
+
+
 def _stop(arguments: argparse.Namespace) -> int:
+    if not background.is_kept(arguments.dir):
+        print("No demo cluster runs. Start one with: make demo KEEP=1")
+        return 0
     background.down(arguments.dir)
     print(f"Stopped. Its logs are in {arguments.dir / 'logs'}.")
     return 0
