@@ -8,7 +8,7 @@ import typer
 
 from bowsprit.api.defaults import RUNTIME_IMAGE
 from bowsprit.cli.options import ProductsFile, RuntimeImage
-from bowsprit.cli.problems import input_errors
+from bowsprit.cli.problems import BadInput, Place, Problem, input_errors
 
 
 def run(  # noqa: PLR0913 - each is an option of the command
@@ -71,6 +71,8 @@ def run(  # noqa: PLR0913 - each is an option of the command
 
     Example: bowsprit run --kubeconfig ~/.kube/config --lease-namespace bowsprit-system
     """
+    from kubernetes.aio.config import ConfigException
+
     from bowsprit.cli.products import read_products
     from bowsprit.controller import main
     from bowsprit.controller.settings import Settings
@@ -92,4 +94,9 @@ def run(  # noqa: PLR0913 - each is an option of the command
         runtime_image=runtime_image,
         products=table,
     )
-    raise typer.Exit(main.run(settings))
+    with input_errors():
+        try:
+            status = main.run(settings)
+        except ConfigException as error:
+            raise BadInput([Problem(Place(kubeconfig or "kubeconfig"), "", str(error))]) from error
+    raise typer.Exit(status)

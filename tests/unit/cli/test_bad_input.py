@@ -285,6 +285,18 @@ def test_faults_of_every_file_are_told_at_once(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "not a kubeconfig", "a: ["])
+def test_the_operator_without_a_cluster(workspace: Workspace, content: str | None) -> None:
+    kubeconfig = workspace.folder / "kubeconfig"
+    if content is not None:
+        kubeconfig.write_text(content)
+    command = [sys.executable, "-m", "bowsprit.cli.main", "run", "--kubeconfig", str(kubeconfig)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1].startswith(f"{kubeconfig}: ")
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("content", [None, "", "not a kubeconfig", "a: ["])
 def test_no_cluster_and_no_inventory(workspace: Workspace, content: str | None) -> None:
     """In a process of its own: an event loop is run, and pytest has its own."""
     kubeconfig = workspace.folder / "kubeconfig"
