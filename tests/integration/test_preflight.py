@@ -88,6 +88,31 @@ def test_a_broken_spec_leaves_the_serving_revision_alone(stage: Arena) -> None:
     assert not jobs(stage), "what was proven once is not proven again"
 
 
+def test_what_serves_is_kept_right_and_scaled_while_the_new_spec_is_broken(stage: Arena) -> None:
+    stage.nodes(2, gpus=1)
+    stage.apply(stage.manifest("llama", **required()))
+    end(stage, "llama", report())
+    stage.wait_ready("llama")
+    (before,) = stage.pods("llama")
+    stage.patch("llama", {"architecture": {"override": "MyOptForCausalLM"}})
+    end(stage, "llama", BROKEN, 1)
+    stage.wait_reason("llama", "Stalled", "PluginImportFailed")
+    stage.kubectl("delete", "pod", before["metadata"]["name"], "--wait=false")
+    stage.wait(
+        "another pod to serve in its place",
+        lambda: (
+            stage.status("llama").get("readyReplicas") == 1
+            and before["metadata"]["uid"] not in {pod["metadata"]["uid"] for pod in stage.pods("llama")}
+        ),
+    )
+    stage.patch("llama", {"replicas": 2})
+    stage.wait("two replicas", lambda: stage.status("llama").get("readyReplicas") == 2)
+    assert len(revisions(stage, "llama")) == 1
+    assert stage.condition("llama", "Ready")["status"] == "False"
+    assert stage.condition("llama", "Stalled")["reason"] == "PluginImportFailed"
+    assert len(stage.status("llama")["plan"]["replicas"]) == 2, "promises are written for the next operator"
+
+
 def test_a_spec_that_changes_while_its_preflight_runs_is_what_is_proven(stage: Arena) -> None:
     stage.nodes(1, gpus=1)
     stage.apply(stage.manifest("llama", **required()))

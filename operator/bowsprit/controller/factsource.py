@@ -14,12 +14,12 @@ from bowsprit.cluster.resources import CONFIG_MAPS
 from bowsprit.controller.book import Book, config_map_of
 from bowsprit.controller.children import Kept, digest
 from bowsprit.controller.frame import Declared
-from bowsprit.controller.knowledge import Knowledge
+from bowsprit.controller.knowledge import Knowledge, StandIn
 from bowsprit.facts.config_map import facts_from_config_map, no_config_named
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.facts.report import Verdict, facts_from_report, with_reported
 from bowsprit.plan.key import ModelKey
-from bowsprit.render.preflight import preflight_name
+from bowsprit.render.preflight import preflight_key, preflight_name
 from bowsprit.render.wishes import dtype_of, hf_overrides_of
 
 Facts = ModelFacts | FactsError
@@ -46,9 +46,9 @@ class FactSource:
             return Knowledge(None, None, self._runtime_image)
         if not declared.preflight:
             return Knowledge(await self._configured(declared), None, self._runtime_image)
-        kept = self._kept(declared)
+        kept = self._kept(declared, declared.preflight)
         if kept is None or kept.report.verdict is Verdict.BROKEN:
-            return Knowledge(None, kept, self._runtime_image)
+            return Knowledge(None, kept, self._runtime_image, self._stand_in(declared))
         facts = self._from_report(declared, kept)
         if isinstance(facts, FactsError) and config_map_of(declared) is not None:
             facts = await self._configured(declared)
@@ -62,27 +62,42 @@ class FactSource:
         if declared.deployment is None or source is None:
             return True
         if declared.preflight:
-            kept = self._kept(declared)
+            kept = self._kept(declared, declared.preflight)
             if kept is None or not isinstance(self._from_report(declared, kept), FactsError):
                 return True
         stamp = self._stamp(source, declared.deployment.spec)
         return self._known.get(declared.key, ("", None))[0] == stamp
 
-    def _kept(self, declared: Declared) -> Kept | None:
-        """What preflight reported of the present spec."""
-        name = preflight_name(declared.key.name, declared.preflight)
+    def _stand_in(self, declared: Declared) -> StandIn | None:
+        """The revision that requests go to, when its report is there to plan with."""
+        serving = (declared.status.get("revisions") or {}).get("serving")
+        mine = [child for child in self._book.children_of(declared.key) if child.owner == declared.uid]
+        stored = [child.stored for child in mine if child.stored is not None]
+        revision = next((each for each in stored if each.hash == serving), None)
+        if revision is None:
+            return None
+        kept = self._kept(declared, preflight_key(revision.spec, declared.key.namespace))
+        facts = None if kept is None else self._read_report(declared.key, kept, revision.spec)
+        return StandIn(revision, facts) if isinstance(facts, ModelFacts) else None
+
+    def _kept(self, declared: Declared, key: str) -> Kept | None:
+        """What preflight reported of a spec of the model, by its hash."""
+        name = preflight_name(declared.key.name, key)
         child = self._book.child(CONFIG_MAPS, declared.key.namespace, name)
         mine = child is not None and child.owner == declared.uid and not child.terminating
         return child.kept if child is not None and mine else None
 
     def _from_report(self, declared: Declared, kept: Kept) -> Facts:
         assert declared.deployment is not None
-        spec, known = declared.deployment.spec, self._reported.get(declared.key)
-        # Another spec has another report: it is the same object as long as it is the same report.
+        return self._read_report(declared.key, kept, declared.deployment.spec)
+
+    def _read_report(self, key: ModelKey, kept: Kept, spec: ModelDeploymentSpec) -> Facts:
+        """Another spec has another report, and that is the same object until it is read anew."""
+        known = self._reported.get(key)
         if known is None or known[0] is not kept:
             facts = facts_from_report(kept.report, hf_overrides_of(spec), dtype_of(spec))
-            self._reported[declared.key] = (kept, facts)
-        return self._reported[declared.key][1]
+            self._reported[key] = (kept, facts)
+        return self._reported[key][1]
 
     async def _configured(self, declared: Declared) -> Facts:
         """By the ConfigMap that the spec names."""

@@ -67,7 +67,8 @@ class Frame:
     groups: tuple[Group, ...]
     replicas: Replicas
     target: Revision | None
-    """None while the spec or the facts cannot be read: then what runs is left alone."""
+    """What is planned: the revision that the spec asks for, or the one that stands in for it. None while the
+    spec or the facts cannot be read: then what runs is left alone."""
     stragglers: tuple[tuple[PodView, ...], ...] = ()
     """Pods that still hold GPUs after their workload has gone, by replica."""
     attempts: tuple[Attempt, ...] = ()
@@ -79,7 +80,13 @@ class Frame:
 
     @property
     def facts(self) -> ModelFacts | FactsError | None:
+        """Of the present spec."""
         return self.knowledge.facts
+
+    @property
+    def asked(self) -> Revision | None:
+        """The revision that the present spec asks for."""
+        return self.target if self.knowledge.stand_in is None else None
 
     @property
     def suspended(self) -> bool:
@@ -187,6 +194,8 @@ def wish_from(frame: Frame, lws_installed: bool) -> Wish | None:
         return None
     replicas = frame.replicas
     facts = frame.facts if isinstance(frame.facts, ModelFacts) else None
+    if (stand_in := frame.knowledge.stand_in) is not None:
+        deployment, facts = _with_spec_of(stand_in.revision, deployment), stand_in.facts
     leaving = [
         *(plan for _, plan in replicas.leaving),
         *(_held(group, plan) for group, plan in replicas.partial),
@@ -205,6 +214,18 @@ def wish_from(frame: Frame, lws_installed: bool) -> Wish | None:
     )
 
 
+def _with_spec_of(revision: Revision, deployment: ModelDeployment) -> ModelDeployment:
+    """The deployment as it was, but for what is no part of a revision: how many replicas, in which order."""
+    now = deployment.spec
+    outside = {
+        "replicas": now.replicas,
+        "priority": now.priority,
+        "suspend": now.suspend,
+        "rollout": now.rollout,
+    }
+    return deployment.model_copy(update={"spec": revision.spec.model_copy(update=outside)})
+
+
 def promising(wish: Wish, plan: ModelPlan) -> Wish:
     """The wish for a next pass that comes before anything is seen of the model: what was planned now is
     promised, and what was not is promised no more."""
@@ -213,6 +234,8 @@ def promising(wish: Wish, plan: ModelPlan) -> Wish:
 
 def _target(declared: Declared, knowledge: Knowledge, children: Iterable[Child]) -> Revision | None:
     facts = knowledge.facts
+    if knowledge.stand_in is not None:
+        return knowledge.stand_in.revision
     if declared.deployment is None or not isinstance(facts, ModelFacts):
         return None
     known = [child.stored for child in children if child.stored is not None]

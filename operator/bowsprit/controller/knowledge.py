@@ -10,8 +10,17 @@ from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.controller.children import Kept
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.render.images import pinned_images
+from bowsprit.render.revision import Revision
 from bowsprit.render.runtime import RUNTIME_CONTAINER
 from bowsprit.render.surroundings import images_of
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A revision that serves, and what was reported of it."""
+
+    revision: Revision
+    facts: ModelFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,8 @@ class Knowledge:
     """What preflight reported of the present spec."""
     runtime_image: str = RUNTIME_IMAGE
     """Of what is started anew."""
+    stand_in: StandIn | None = None
+    """What is planned and kept right while the present spec is unproven or broken."""
 
     def images(self, spec: ModelDeploymentSpec) -> Mapping[str, str]:
         """Images of a new revision by container: the runtime's, and what preflight ran by its digest."""

@@ -98,7 +98,8 @@ def _plan(observed: Observed) -> dict[str, Any]:
     kept = (
         observed.plan.replicas if observed.plan is not None else [unit.replica for unit in observed.current]
     )
-    promised = [(replica, observed.target) for replica in kept if observed.target is not None]
+    planned = observed.target or observed.stand_in
+    promised = [(replica, planned) for replica in kept if planned is not None]
     standing = [(unit.replica, unit.revision) for unit in observed.older]
     entries: dict[tuple[Any, ...], dict[str, Any]] = {}
     for replica, revision in (*promised, *standing):

@@ -180,7 +180,11 @@ def settled(observed: Observed) -> bool:
     """As many replicas of the target revision serve as are asked for, and nothing else stands or serves."""
     planned_once = observed.plan is not None or observed.ready > 0
     return (
-        planned_once and not observed.suspended and not observed.rolling and observed.ready >= observed.wanted
+        observed.stand_in is None
+        and planned_once
+        and not observed.suspended
+        and not observed.rolling
+        and observed.ready >= observed.wanted
     )
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bowsprit.facts.report import Verdict, parse_report
+from bowsprit.plan.result import ModelPlan
 from bowsprit.status.attempt import Stage, attempt_of
 from bowsprit.status.compute import compute
 from bowsprit.status.events import events_between
@@ -56,6 +57,9 @@ MOMENTS: dict[str, Observed] = {
     **{f"{moment}, for good": replace(WAITING, proof=proof(moment, given_up=True)) for moment in ENDED},
     "an old revision serves while it runs": replace(SERVING, proof=proof("running")),
     "an old revision serves and the new spec is broken": replace(SERVING, proof=proof("a broken plugin")),
+    "what serves is planned on while the new spec is broken": replace(
+        SERVING, proof=proof("a broken plugin"), plan=READY.plan, stand_in="new"
+    ),
     "suspended": replace(WAITING, spec=spec(suspend=True), proof=Proof()),
 }  # fmt: skip
 
@@ -152,3 +156,21 @@ def test_what_the_runtime_encodes_is_read_here() -> None:
     found = parse_report(encoded(long.as_json()).decode())
     assert found is not None
     assert found.faults[0].reason == "PluginRaised"
+
+
+def test_promises_of_the_revision_that_stands_in_are_written_down() -> None:
+    told = compute(MOMENTS["what serves is planned on while the new spec is broken"], None, NOW)
+    assert {entry["revision"] for entry in told["plan"]["replicas"]} == {"new"}
+    assert "target" not in told["revisions"]
+
+
+def test_a_model_without_replicas_is_not_ready_for_a_spec_that_is_broken() -> None:
+    nothing = replace(
+        SERVING,
+        spec=spec(replicas=0),
+        units=(),
+        proof=proof("a broken plugin"),
+        plan=ModelPlan(SERVING.key, 0),
+        stand_in="new",
+    )
+    assert conditions(nothing)["Ready"].startswith("False PluginImportFailed")
