@@ -24,6 +24,9 @@ ENGINE_ENV = (
     {"name": "VLLM_CPU_OMP_THREADS_BIND", "value": "nobind"},  # engines share the machine's few cores
 )
 
+EAGER = ("-O0",)
+"""Nothing is compiled, which would take a compiler in the image and a minute at every start."""
+
 ASK = """
 import json, sys, urllib.error, urllib.request
 url, body = sys.argv[1], sys.argv[2]
@@ -106,7 +109,7 @@ class Stage:
         """spec.engine for a small machine without GPUs."""
         return {
             "image": self.target.engine,
-            "args": list(args),
+            "args": list(args or EAGER),
             "env": list(ENGINE_ENV),
             "resources": ENGINE,
             "sharedMemory": "1Gi",
