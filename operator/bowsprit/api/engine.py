@@ -126,7 +126,9 @@ class Engine(ApiModel):
         WithJsonSchema(RESOURCES_SCHEMA),
         Field(
             default=None,
-            description="CPU, memory and other resources of one engine container; the GPUs come from the plan.",
+            description="CPU, memory and other resources of one engine container; the GPUs come from the plan. Of what is "
+            "not said here a container asks for 2 CPUs and 8Gi, and may use 16 CPUs and, beside the weights, 32Gi a GPU. "
+            "On CPUs it asks for 2 CPUs and, beside the weights, 8Gi.",
         ),
         example("{requests: {cpu: 8, memory: 64Gi}}"),
     ]
