@@ -414,6 +414,16 @@ BROKEN: dict[str, Case] = {
             "from my_plugin/model.py:1",
         ),
     ),
+    "vLLM's own class needs what the image lacks": Case(
+        arguments=(),
+        config={**CONFIG, "architectures": ["Terratorch"]},
+        **one(
+            reasons.ENGINE_LACKS_DEPENDENCY,
+            "image",
+            "vLLM's own code under Terratorch cannot be imported in this image",
+            "No module named 'terratorch'",
+        ),
+    ),
     "vLLM's own parent of it is for other models": Case(
         [
             model_class(
@@ -440,6 +450,11 @@ BROKEN: dict[str, Case] = {
         [Made()],
         **one(reasons.TENSOR_REFUSED, "spec", "MyLlama cannot be built for tensor parallel size 3"),
         request={"tensors": [3]},
+    ),
+    "the plugin breaks its promise to take any size": Case(
+        [Made()],
+        **one(reasons.TENSOR_REFUSED, "plugin", "MyLlama cannot be built for tensor parallel size 3"),
+        request={"tensors": [3], "unevenTensorParallel": True},
     ),
     "an argument that vLLM does not know": Case(
         arguments=("--no-such-flag", "7"),

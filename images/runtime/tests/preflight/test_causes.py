@@ -80,6 +80,11 @@ LACKS = {
         reasons.NEEDS_WEIGHTS,
         "its weights",
     ),
+    "a backend of the GPU": (
+        "raise NotImplementedError('Sparse Attention is not supported on CPU.')",
+        reasons.NEEDS_GPU,
+        "a GPU",
+    ),
     "a GPU": ("raise RuntimeError('No CUDA GPUs are available')", reasons.NEEDS_GPU, "a GPU"),
 }
 

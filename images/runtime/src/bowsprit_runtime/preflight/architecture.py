@@ -11,10 +11,13 @@ from bowsprit_runtime import reasons
 from bowsprit_runtime.preflight import building, engine, interface, model_files, refusal
 from bowsprit_runtime.preflight.asked import Asked
 from bowsprit_runtime.preflight.candidate import Candidate
-from bowsprit_runtime.preflight.causes import lack_of_gpu, origin, told, within
+from bowsprit_runtime.preflight.causes import chain, lack_of_gpu, places, told, within
 from bowsprit_runtime.preflight.events import Teller
 from bowsprit_runtime.preflight.request import Request
 from bowsprit_runtime.report import Fault
+
+_MODELS = ("vllm.model_executor.models.", "vllm.models.")
+"""Where vLLM keeps model classes; other modules of it are on the way of every import."""
 
 
 def judge(tell: Teller, request: Request, asked: Asked) -> None:
@@ -74,12 +77,14 @@ def _import_fault(name: str, owner: str, folders: Sequence[str], error: BaseExce
 
 
 def _is_the_engines(error: BaseException, folders: Sequence[str]) -> bool:
-    """Whether it began in vLLM's own module, which fails without the plugin too: that is tried."""
-    began = origin(error)
-    if began is None or within(began.file, folders):
-        return False
-    module = engine.module_of(began.file)
-    return module is not None and not engine.imports(module)
+    """Whether it began under a module of vLLM's own, which fails without the plugin too: that is tried."""
+    for place in reversed(places(chain(error)[-1])):
+        if within(place.file, folders):
+            return False
+        module = engine.module_of(place.file)
+        if module is not None and module.startswith(_MODELS):
+            return not engine.imports(module)
+    return False
 
 
 def _judge_class(

@@ -34,7 +34,7 @@ def judge(tell: Teller, request: Request, config: Any, candidate: Candidate | No
     tell.facts(weights=weights)
     if weights and request.tensors_are_fixed:
         for size, refusal in refused.items():
-            tell.fault(_refused(name, size, refusal, candidate))
+            tell.fault(_refused(request, name, size, refusal, candidate))
     if not weights:
         _tell_why(tell, request, config, candidate, min(refused.items()))
 
@@ -54,7 +54,7 @@ def _tell_why(
     size, error = refused
     name = config.model_config.architecture
     if size > 1 and _builds(config, 1):
-        tell.fault(_refused(name, size, error, candidate))
+        tell.fault(_refused(request, name, size, error, candidate))
     elif config.quant_config is not None and _builds_unquantized(config, size):
         tell.warn(
             f"{name} can be built, but not with its quantization ({config.model_config.quantization}), which "
@@ -64,9 +64,13 @@ def _tell_why(
         tell.fault(_fault(config, candidate, size, error))
 
 
-def _refused(name: str, size: int, error: BaseException, candidate: Candidate | None) -> Fault:
+def _refused(
+    request: Request, name: str, size: int, error: BaseException, candidate: Candidate | None
+) -> Fault:
+    """The size is the spec's, unless the plugin promised to take any."""
+    promised = request.uneven_tensor_parallel and candidate is not None and bool(candidate.plugin)
     message = f"{name} cannot be built for tensor parallel size {size}: {told(error, _folders(candidate))}"
-    return Fault(reasons.TENSOR_REFUSED, "spec", message)
+    return Fault(reasons.TENSOR_REFUSED, "plugin" if promised else "spec", message)
 
 
 def _builds(config: Any, size: int, model: type | None = None) -> bool:

@@ -129,7 +129,9 @@ def _ends(went: Sequence[Place], plugin_folders: Sequence[str]) -> Iterator[Plac
 _GPU = re.compile(
     r"libcuda\.so|libnvidia-ml|libamdhip|No CUDA GPUs|not compiled with CUDA|NVIDIA driver|CUDA driver"
     r"|No HIP GPUs|active drivers|CUDA error|HIP error|CUDA_HOME|Cannot access accelerator"
-    r"|no CUDA-capable device|requires Triton|NVML|cuda runtime|not linked with CUDA",
+    r"|no CUDA-capable device|requires Triton"
+    r"|not (?:supported|implemented)[^.]{0,40} (?:on|for|by|in) (?:the )?CPU"
+    r"|NVML|cuda runtime|not linked with CUDA",
     re.IGNORECASE,
 )
 _WEIGHTS = re.compile(
