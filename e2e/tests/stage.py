@@ -123,9 +123,12 @@ class Stage:
         """The pods of a model."""
         return self.pods(f"bowsprit.dev/model={name}")
 
-    def ask(self, name: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
-        """Status and content of what a Service answers to a client in the cluster; 0 without an answer."""
-        url = f"http://{name}.{self.namespace}.svc{path}"
+    def url(self, name: str) -> str:
+        """Where a model says that it serves."""
+        return str(self.get("mdep", name)["status"]["url"])
+
+    def ask(self, url: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
+        """Status and content of an answer to a client in the cluster; the status is 0 where there is none."""
         text = json.dumps(body) if body is not None else ""
         status, content = json.loads(self.execute(CLIENT, "python3", "-c", ASK, url, text))
         return int(status), json.loads(content) if content.startswith("{") else content
@@ -133,7 +136,7 @@ class Stage:
     def complete(self, name: str, prompt: str, tokens: int = 8) -> str:
         """Greedy tokens of a model, through its Service."""
         body = {"model": name, "prompt": prompt, "max_tokens": tokens, "temperature": 0}
-        status, answer = self.ask(name, "/v1/completions", body)
+        status, answer = self.ask(f"{self.url(name)}/v1/completions", body)
         assert status == 200, answer
         return str(answer["choices"][0]["text"])
 

@@ -26,7 +26,7 @@ def test_pod_reaches_another_through_a_service_by_name(stage: Stage) -> None:
         }
     )
     stage.wait_for("pod/web", "condition=Ready")
-    stage.wait("an answer of the Service", lambda: stage.ask("web", "/")[0] == 200)
+    stage.wait("an answer of the Service", lambda: stage.ask(f"http://web.{stage.namespace}.svc/")[0] == 200)
 
 
 def test_group_of_two_pods_spreads_over_two_nodes_and_finds_its_leader(stage: Stage) -> None:
