@@ -152,7 +152,8 @@ class Stage:
     def wait_for(self, what: str, condition: str, seconds: float = 60.0) -> None:
         """`kubectl wait`, for a condition such as condition=Ready or jsonpath=…"""
         try:
-            self.kubectl("wait", what, f"--for={condition}", f"--timeout={seconds:.0f}s")
+            for awaited in ("create", condition):  # the second fails at once where there is nothing yet
+                self.kubectl("wait", what, f"--for={awaited}", f"--timeout={seconds:.0f}s")
         except KubectlFailed as late:
             raise AssertionError(f"{late}\n{self.report()}") from late
 

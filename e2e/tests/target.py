@@ -22,6 +22,8 @@ class Target:
     kubectl_path: str
     engine: str
     """Image with a vLLM that runs on the cluster's nodes."""
+    my_opt: str
+    """Image of the plugin example images/plugin-example/my-opt."""
     claim: Callable[[str, str], list[Manifest]]
     """Namespace and name of a PersistentVolumeClaim that pods on all nodes can mount -> its manifests."""
     resource: str

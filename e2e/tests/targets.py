@@ -14,6 +14,7 @@ from e2e.local.materials import Materials
 from e2e.tests.target import Manifest, Target
 
 ENGINE_VARIABLE = "BOWSPRIT_E2E_ENGINE"
+MY_OPT_VARIABLE = "BOWSPRIT_E2E_MY_OPT"
 STORAGE_VARIABLE = "BOWSPRIT_E2E_STORAGE_CLASS"
 RESOURCE_VARIABLE = "BOWSPRIT_E2E_RESOURCE"
 SIZE = "1Gi"
@@ -42,6 +43,7 @@ def local_target(materials: Materials) -> Target:
         kubeconfig=directory() / "kubeconfig",
         kubectl_path=ensure_programs().binary("kubectl"),
         engine=materials.engine.reference,
+        my_opt=materials.my_opt.reference,
         claim=claim,
         resource="nvidia.com/gpu",
     )
@@ -49,11 +51,9 @@ def local_target(materials: Materials) -> Target:
 
 def own_target(kubeconfig: Path) -> Target:
     """What cannot be known of a user's cluster is in environment variables; the how-to page names them."""
-    kubectl, engine = shutil.which("kubectl"), os.environ.get(ENGINE_VARIABLE)
+    kubectl = shutil.which("kubectl")
     if kubectl is None:
         pytest.fail("A cluster of your own needs kubectl on the PATH.")
-    if engine is None:
-        pytest.fail(f"{ENGINE_VARIABLE} must name an image with a vLLM that runs on your nodes.")
     storage = os.environ.get(STORAGE_VARIABLE)
 
     def claim(namespace: str, name: str) -> list[Manifest]:
@@ -62,10 +62,17 @@ def own_target(kubeconfig: Path) -> Target:
     return Target(
         kubeconfig=kubeconfig,
         kubectl_path=kubectl,
-        engine=engine,
+        engine=_named(ENGINE_VARIABLE, "an image with a vLLM that runs on your nodes"),
+        my_opt=_named(MY_OPT_VARIABLE, "the image built from images/plugin-example/my-opt"),
         claim=claim,
         resource=os.environ.get(RESOURCE_VARIABLE, "nvidia.com/gpu"),
     )
+
+
+def _named(variable: str, what: str) -> str:
+    if variable not in os.environ:
+        pytest.fail(f"{variable} must name {what}.")
+    return os.environ[variable]
 
 
 def _claim(name: str, spec: dict[str, str]) -> Manifest:
