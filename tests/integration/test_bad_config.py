@@ -145,3 +145,30 @@ def test_a_template_that_cannot_be_merged_names_its_field(stage: Arena) -> None:
 
 def reasons(arena: Arena) -> Counter[str]:
     return Counter(event["reason"] for event in events(arena, "chat"))
+
+
+DEEP = 5000
+"""Levels: the API server takes 10,000, Python reads about 1,000."""
+
+
+def test_a_model_that_is_nested_too_deep_to_be_read_is_told_so_and_stops_no_other(arena: Arena) -> None:
+    """Neither when it comes nor when an operator starts that finds it."""
+    arena.nodes(1)
+    operator = arena.operator()
+    arena.model("chat")
+    arena.wait_ready("chat")
+    deep = arena.manifest("deep", architecture={"hfOverrides": {"deep": "DEEP"}})
+    text = json.dumps(deep).replace('"DEEP"', '{"a":' * DEEP + "1" + "}" * DEEP)
+    arena.kubectl("create", "-f", "-", input=text)
+
+    def reason() -> str:
+        return arena.kubectl("get", "mdep", "deep", "-o", "jsonpath={.status.conditions[0].reason}")
+
+    arena.wait("the deep model to be told", lambda: reason() == "InvalidSpec")
+    operator.kill()
+    operator.start()
+    arena.kubectl("scale", "mdep", "chat", "--replicas=2")
+    arena.wait("a second replica", lambda: len(arena.pods("chat")) == 2)
+    assert operator.running
+    # Nobody else can read a list with it either.
+    arena.kubectl("delete", "mdep", "deep")

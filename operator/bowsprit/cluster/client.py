@@ -20,6 +20,7 @@ import yaml
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
+from bowsprit.cluster.decode import decode
 from bowsprit.cluster.errors import ClusterError, Gone, NotServed, Unavailable, from_status
 from bowsprit.cluster.resources import Resource
 
@@ -116,7 +117,7 @@ class KubeClient:
         ) as response:
             try:
                 async for line in response.content:
-                    event: Json = json.loads(line)
+                    event: Json = decode(line)
                     if event.get("type") == "ERROR":
                         raise _error_event(event)
                     yield event
@@ -201,7 +202,7 @@ class KubeClient:
         async with self._request(
             method, path, query, body=body, content_type=content_type, accept=accept, limits=limits
         ) as response:
-            answer: Json = json.loads(await response.read())
+            answer: Json = decode(await response.read())
             return answer
 
     @asynccontextmanager

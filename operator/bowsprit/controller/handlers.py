@@ -18,7 +18,6 @@ from bowsprit.cluster.cache import Cache
 from bowsprit.cluster.resources import (
     DEPLOYMENTS,
     LEADER_WORKER_SETS,
-    MODEL_DEPLOYMENTS,
     Resource,
 )
 from bowsprit.controller.book import Book
@@ -39,7 +38,6 @@ def registry_for(
 ) -> kopf.OperatorRegistry:
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry, id="login")(_login_handler(login))
-    _feed(registry, MODEL_DEPLOYMENTS, book.models, tell)
     _feed(registry, DEPLOYMENTS, book.children[DEPLOYMENTS], tell)
     _feed(registry, LEADER_WORKER_SETS, book.children[LEADER_WORKER_SETS], tell)
 

@@ -238,6 +238,7 @@ class Operator:
         children = book.children
         return _Feeds(
             watched=[
+                models,
                 ListWatch(client, NODES, book.nodes),
                 pods,
                 ListWatch(client, CONFIG_MAPS, book.config_maps, form=METADATA_ONLY),
@@ -248,10 +249,7 @@ class Operator:
                 ListWatch(client, SERVICES, children[SERVICES], selector=ours),
                 ListWatch(client, EVENTS, book.complaints, fields=FAILED_CREATE),
             ],
-            listed=[
-                models,
-                ListWatch(client, DEPLOYMENTS, children[DEPLOYMENTS], selector=ours),
-            ],
+            listed=[ListWatch(client, DEPLOYMENTS, children[DEPLOYMENTS], selector=ours)],
             lws=ListWatch(client, LEADER_WORKER_SETS, children[LEADER_WORKER_SETS], selector=ours),
             promises=[models, pods],
         )
