@@ -59,7 +59,7 @@ def _method(config: str) -> str:
     """Of a JSON object, or of a part that is given by itself (`--speculative-config.method=ngram`)."""
     try:
         value = json.loads(config)
-    except ValueError:
+    except (ValueError, RecursionError):
         return config
     method = value.get("method") if isinstance(value, dict) else value
     return method if isinstance(method, str) else ""

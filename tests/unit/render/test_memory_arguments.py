@@ -95,6 +95,7 @@ UNCOUNTED: dict[str, tuple[list[str], str]] = {
     "without a model, in parts": (["--speculative-config.method=ngram"], ""),
     "without a model, by a flag": (["--spec-method", "suffix"], ""),
     "not JSON": (["--speculative-config={"], "draft model"),
+    "as long as an argument may be": (["--speculative-config=" + "[" * 2000], "draft model"),
     "quantization while loading": (["--quantization=fp8"], "Weights are counted as the checkpoint has them"),
     "by its short flag": (["-q", "fp8"], "Weights are counted as the checkpoint has them"),
     "with the value behind it": (["-qfp8"], "Weights are counted as the checkpoint has them"),
