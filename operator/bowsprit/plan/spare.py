@@ -53,12 +53,12 @@ class _Sum:
 
 
 def load_of(replicas: Iterable[ReplicaPlan], needs: Needs | None = None) -> dict[Thing, int]:
-    """What replicas take; every pod what it says itself, or all of them `needs`."""
+    """What replicas take; every pod what it says itself, or all of them `needs`. On CPUs none takes a GPU."""
     load: dict[Thing, int] = {}
     for replica in replicas:
         for pod in replica.pods:
-            asked = pod.needs if needs is None else needs
-            for what, amount in ((GPUS, pod.gpus), *asked):
+            gpus = 0 if replica.layout.on_cpus else pod.gpus
+            for what, amount in ((GPUS, gpus), *(pod.needs if needs is None else needs)):
                 load[pod.node, what] = load.get((pod.node, what), 0) + amount
     return load
 

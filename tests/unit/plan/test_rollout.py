@@ -8,6 +8,7 @@ import pytest
 
 from bowsprit.api.scheduling import RolloutMode
 from bowsprit.plan.planner import plan
+from bowsprit.plan.result import CPU, Layout, PodPlan, ReplicaPlan
 from tests.unit.plan.examples import fleet, layouts, measured, stood
 
 
@@ -116,3 +117,13 @@ def test_a_rollout_of_higher_priority_takes_free_gpus_before_a_new_model_of_lowe
     answer = plan([bigger, measured("low", (1, 1))], left)
     assert layouts(answer) == {"high": ["tp1/pp5"], "low": []}
     assert len(answer.by_key[wish.key].retire) == 1
+
+
+@pytest.mark.parametrize("state", ["outgoing", "leaving"])
+def test_pods_that_run_on_cpus_give_no_gpus_back(state):
+    on_cpus = Layout(CPU, tensor=1, pipeline=1, gpus_per_pod=1, layer_partition=(80,))
+    old = ReplicaPlan(0, on_cpus, (PodPlan("a", 1),))
+    wish = replace(measured("m", (1, 1)), **{state: (old,)})
+    model = plan([wish], fleet(0, total=8)).models[0]
+    assert (model.replicas, model.retire) == ((), ())
+    assert model.refusal.reason == "InsufficientGPUs"
