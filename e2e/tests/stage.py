@@ -24,8 +24,12 @@ ENGINE_ENV = (
     {"name": "VLLM_CPU_OMP_THREADS_BIND", "value": "nobind"},  # engines share the machine's few cores
 )
 
-EAGER = ("-O0",)
-"""Nothing is compiled, which would take a compiler in the image and a minute at every start."""
+ENGINE_ARGS = (
+    *("--dtype", "float32"),  # what random weights say is decided by wide margins only there
+    *("--compilation-config", '{"mode": 2, "backend": "eager"}'),
+)
+"""The model is traced, not compiled: that would take a compiler in the image and a minute at every start.
+Without tracing, the workers of vLLM 0.32 die of their first request on CPUs."""
 
 ASK = """
 import json, sys, urllib.error, urllib.request
@@ -109,7 +113,7 @@ class Stage:
         """spec.engine for a small machine without GPUs."""
         return {
             "image": self.target.engine,
-            "args": list(args or EAGER),
+            "args": [*ENGINE_ARGS, *args],
             "env": list(ENGINE_ENV),
             "resources": ENGINE,
             "sharedMemory": "1Gi",

@@ -9,8 +9,6 @@ from e2e.tests.stage import Stage
 pytestmark = pytest.mark.e2e
 
 PROMPT = " ba be bi"
-TRACED = ("--compilation-config", '{"mode": 2, "backend": "eager"}')
-"""Pipeline stages on CPUs work only where the model is traced (vLLM 0.32); this backend needs no compiler."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +30,7 @@ def test_model_from_a_claim_serves_tokens_through_its_service(alone: str) -> Non
 def test_group_over_two_nodes_says_the_same_as_one_pod(stage: Stage, alone: str) -> None:
     if len(stage.target.nodes()) < 2:
         pytest.skip("needs two nodes")
-    stage.model("two-pods", parallelism={"pipeline": 2}, engine=stage.engine(*TRACED))
+    stage.model("two-pods", parallelism={"pipeline": 2})
     stage.wait_ready("two-pods", 600)
     assert len({pod["spec"]["nodeName"] for pod in stage.engines("two-pods")}) == 2
     assert stage.complete("two-pods", PROMPT) == alone
