@@ -27,6 +27,8 @@ _VERSION = 1
 _MOST_TEXT = 1000
 _MOST_ENTRIES = 32
 _MOST_LAYERS = 10_000
+_KNOWN_BETTER = ("supportsPP", "maxModelLen", "weights")
+"""Facts that the engine tells better than its config.json."""
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
 
 
@@ -108,22 +110,23 @@ def facts_from_report(
 
 def with_reported(report: Report, facts: ModelFacts) -> ModelFacts:
     """`facts`, from whatever config.json, with what the engine itself knew better."""
-    measured = _measured(report.facts.get("weights"), len(facts.layers))
-    longest = report.facts.get("maxModelLen")
-    better = replace(
-        facts,
-        stageable=report.facts.get("supportsPP") is not False,
-        max_model_len=longest if _is_count(longest) else facts.max_model_len,
-        measured=measured,
-    )
-    if better == facts:
+    told = {name: report.facts[name] for name in _KNOWN_BETTER if name in report.facts}
+    if not told:
         return facts
-    return replace(better, digest=_digest(better))
+    staged, longest = told.get("supportsPP"), told.get("maxModelLen")
+    return replace(
+        facts,
+        digest=_digest(facts.digest, told),
+        stageable=staged if isinstance(staged, bool) else facts.stageable,
+        max_model_len=longest if _is_count(longest) else facts.max_model_len,
+        measured=_measured(told.get("weights"), len(facts.layers)),
+    )
 
 
-def _digest(facts: ModelFacts) -> str:
-    told = [facts.digest, facts.stageable, facts.max_model_len, [str(each) for each in facts.measured]]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+def _digest(known: str, told: Mapping[str, Any]) -> str:
+    """Of what went in and not of what is made of it: a later operator may read it otherwise, and rolls no
+    pod for that."""
+    return hashlib.sha256(json.dumps([known, told], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _config(encoded: Any) -> bytes | None:

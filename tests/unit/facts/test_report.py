@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,14 @@ from hypothesis import strategies as st
 
 from bowsprit.facts.config import MAX_BYTES, facts_from_config
 from bowsprit.facts.model import FactsError, MeasuredWeights, ModelFacts
-from bowsprit.facts.report import MAX_REPORT_CHARACTERS, Report, Verdict, facts_from_report, parse_report
+from bowsprit.facts.report import (
+    MAX_REPORT_CHARACTERS,
+    Report,
+    Verdict,
+    facts_from_report,
+    parse_report,
+    with_reported,
+)
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
@@ -166,6 +174,24 @@ def test_what_the_engine_knows_better() -> None:
     found = facts(supportsPP=False, maxModelLen=2048)
     assert isinstance(found, ModelFacts)
     assert (found.stageable, found.max_model_len) == (False, 2048)
+
+
+@pytest.mark.parametrize("stageable", [True, False])
+@pytest.mark.parametrize("silence", [None, "yes"])
+def test_where_the_engine_says_nothing_of_stages_the_family_decides(stageable: bool, silence: Any) -> None:
+    known = facts_from_config(json.dumps(CONFIG))
+    assert isinstance(known, ModelFacts)
+    silent = report(facts={"supportsPP": silence, "maxModelLen": 2048})
+    assert with_reported(silent, replace(known, stageable=stageable)).stageable is stageable
+
+
+def test_the_digest_is_of_what_was_told_so_an_operator_that_reckons_otherwise_rolls_nothing() -> None:
+    known = facts_from_config(json.dumps(CONFIG))
+    assert isinstance(known, ModelFacts)
+    reckoned_otherwise = replace(known, max_model_len=1, layers=known.layers[:2], stageable=False)
+    told = report(facts={"supportsPP": True, "weights": {"1": WEIGHTS}})
+    assert with_reported(told, known).digest == with_reported(told, reckoned_otherwise).digest
+    assert with_reported(report(facts={}), known) == known
 
 
 DAMAGED_WEIGHTS: dict[str, Any] = {
