@@ -17,9 +17,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bowsprit.cli.explanation import replica_parts
-from bowsprit.cli.gpumap import gpu_map, map_parts
+from bowsprit.cli.gpumap import map_parts
 from bowsprit.cli.screen import table
-from bowsprit.cli.subjects import recorded_replicas
+from bowsprit.cli.subjects import live_gpus
 from bowsprit.cli.tables import nodes_text
 from bowsprit.cluster.client import connect
 from bowsprit.status.events import NORMAL, EventNote
@@ -167,10 +167,7 @@ class _Story:
         self._screen.draw([*self._map(), "", self._phases()])
 
     def _map(self) -> list[RenderableType]:
-        cluster = self._view.cluster
-        return list(
-            map_parts(gpu_map(cluster.inventory.fleet, cluster.inventory.pods, recorded_replicas(cluster)))
-        )
+        return list(map_parts(live_gpus(self._view.cluster)))
 
     def _phases(self) -> RenderableType:
         rows = []

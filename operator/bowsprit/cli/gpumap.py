@@ -56,24 +56,32 @@ class GpuMap:
     fleet: Fleet
     replicas: Mapping[ModelKey, Sequence[ReplicaPlan]]
     """For the legend: layout and GiB, where they are known."""
+    idle: Mapping[ModelKey, str]
+    """For the legend: why a model has no replicas when it has none."""
 
 
 def gpu_map(
-    fleet: Fleet, pods: Iterable[PodView], replicas: Mapping[ModelKey, Sequence[ReplicaPlan]]
+    fleet: Fleet,
+    pods: Iterable[PodView],
+    replicas: Mapping[ModelKey, Sequence[ReplicaPlan]],
+    idle: Mapping[ModelKey, str],
 ) -> GpuMap:
-    """The GPUs as pods hold them; `replicas` are only told in the legend."""
-    return _drawn(fleet, *_held(pods), replicas)
+    """The GPUs as pods hold them; `replicas` and `idle` are only told in the legend."""
+    return GpuMap(_rows(fleet, *_held(pods)), fleet, replicas, idle)
 
 
 def planned_map(
-    fleet: Fleet, pods: Iterable[PodView], replicas: Mapping[ModelKey, Sequence[ReplicaPlan]]
+    fleet: Fleet,
+    pods: Iterable[PodView],
+    replicas: Mapping[ModelKey, Sequence[ReplicaPlan]],
+    idle: Mapping[ModelKey, str],
 ) -> GpuMap:
     """The GPUs as they will be: what pods hold, and the planned replicas on top."""
     models, foreign = _held(pods)
     for key, plans in replicas.items():
         for pod in (pod for replica in plans for pod in replica.pods):
             models.setdefault(pod.node, Counter())[key] += pod.gpus
-    return _drawn(fleet, models, foreign, replicas)
+    return GpuMap(_rows(fleet, models, foreign), fleet, replicas, idle)
 
 
 def map_parts(gpus: GpuMap) -> Iterator[RenderableType]:
@@ -114,12 +122,9 @@ def _held(pods: Iterable[PodView]) -> tuple[dict[str, Counter[ModelKey]], Counte
     return models, foreign
 
 
-def _drawn(
-    fleet: Fleet,
-    models: Mapping[str, Counter[ModelKey]],
-    foreign: Mapping[str, int],
-    replicas: Mapping[ModelKey, Sequence[ReplicaPlan]],
-) -> GpuMap:
+def _rows(
+    fleet: Fleet, models: Mapping[str, Counter[ModelKey]], foreign: Mapping[str, int]
+) -> tuple[Row, ...]:
     sizes = {node.name: (node.product, node.total, 0) for node in fleet.nodes}
     for left in fleet.left_out:
         product, total, unusable = sizes.get(left.node, (left.product or "unknown", 0, 0))
@@ -131,7 +136,7 @@ def _drawn(
         held = own.total() + other
         free = max(0, total - held)
         rows.append(Row(name, product, own, other, free, max(0, total + unusable - held - free)))
-    return GpuMap(tuple(rows), fleet, replicas)
+    return tuple(rows)
 
 
 def _cells(row: Row, signs: Mapping[ModelKey, str], colours: Mapping[ModelKey, str]) -> Text:
@@ -155,7 +160,7 @@ def _legend(gpus: GpuMap, key: ModelKey, sign: Text) -> tuple[str | Text, ...]:
         sign,
         str(key),
         str(held),
-        told or ("not placed" if key in gpus.replicas else "-"),
+        told or gpus.idle.get(key, "-"),
         fullest([s for replica in plans for s in replica.stages]),
     )
 

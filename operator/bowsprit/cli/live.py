@@ -1,6 +1,6 @@
 """The live cluster as the CLI reads it: one list of each kind, through the operator's own client.
 
-The kubeconfig is found as kubectl finds it. Only nodes, pods and ModelDeployments are read.
+The cluster is found as kubectl finds it. Only nodes, pods and ModelDeployments are read.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubernetes.aio.config import ConfigException
-
 from bowsprit.cli.inventory import Inventory
-from bowsprit.cli.problems import BadInput, Place, Problem
+from bowsprit.cli.options import ClusterRef
+from bowsprit.cli.reaching import cluster_errors
 from bowsprit.cluster.client import KubeClient, connect
-from bowsprit.cluster.errors import ClusterError, NotServed
+from bowsprit.cluster.errors import NotServed
 from bowsprit.cluster.resources import MODEL_DEPLOYMENTS, NODES, PODS, Resource
 from bowsprit.inventory.nodes import node_facts
 from bowsprit.inventory.pods import pod_facts
 from bowsprit.inventory.products import ProductTable
 from bowsprit.plan.key import ModelKey
 
-_INSTEAD = "give --inventory FILE, or see that `kubectl get nodes` works here"
+_REFUSED = "see that `kubectl get nodes,pods,mdep -A` works here"
+_WITHOUT = "; or give --inventory FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,14 @@ class LiveCluster:
     """ModelDeployments as they are on the wire; empty when the CRD is not installed."""
 
 
-def read_live_cluster(products: ProductTable) -> LiveCluster:
+def read_live_cluster(products: ProductTable, cluster: ClusterRef) -> LiveCluster:
     """Raises BadInput when the cluster cannot be read."""
-    try:
-        return asyncio.run(_read(products))
-    except (ClusterError, ConfigException, OSError, TimeoutError) as error:
-        words = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        raise BadInput([Problem(Place("live cluster"), "", f"{words}; {_INSTEAD}")]) from error
+    with cluster_errors(_REFUSED, _WITHOUT):
+        return asyncio.run(_read(products, cluster))
 
 
-async def _read(products: ProductTable) -> LiveCluster:
-    client = await connect()
+async def _read(products: ProductTable, cluster: ClusterRef) -> LiveCluster:
+    client = await connect(*cluster)
     try:
         return await cluster_of(client, products)
     finally:

@@ -13,9 +13,13 @@ import typer
 
 import bowsprit
 from bowsprit.api.defaults import RUNTIME_IMAGE
+from bowsprit.cli.commands import Command, Group
 from bowsprit.cli.options import (
+    ClusterRef,
+    Context,
     Files,
     InventoryFiles,
+    Kubeconfig,
     LayoutsFile,
     Namespace,
     OptionalFiles,
@@ -33,24 +37,39 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="bowsprit",
+    cls=Group,
     help="Plan, explain and run plugin-aware vLLM deployments. Also callable as `kubectl bowsprit`.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        version()
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """Plan, explain and run plugin-aware vLLM deployments. Also callable as `kubectl bowsprit`."""
 
 
-@app.command()
+@app.command(cls=Command)
 def plan(
+    *,
     filename: Files,
     inventory: InventoryFiles = None,
     output: OutputFormat = Output.TABLE,
     layouts: LayoutsFile = None,
     products: ProductsFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
 ) -> None:
     """Show where the models would be placed, and how each is cut. Nothing is changed.
 
@@ -64,7 +83,7 @@ def plan(
     from bowsprit.cli.writing import json_text, yaml_text
 
     with input_errors():
-        answer = _answer(filename, inventory, layouts, products)
+        answer = _answer(filename, inventory, layouts, products, ClusterRef(kubeconfig, context))
     if output is Output.JSON:
         typer.echo(json_text(plan_data(answer)), nl=False)
     elif output is Output.YAML:
@@ -74,13 +93,16 @@ def plan(
     raise typer.Exit(exit_code(answer))
 
 
-@app.command()
+@app.command(cls=Command)
 def render(
+    *,
     filename: Files,
     inventory: InventoryFiles = None,
     layouts: LayoutsFile = None,
     products: ProductsFile = None,
     runtime_image: RuntimeImage = RUNTIME_IMAGE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
 ) -> None:
     """Print the manifests that would be applied for what can be placed, as YAML. Nothing is changed.
 
@@ -94,7 +116,7 @@ def render(
     from bowsprit.cli.writing import yaml_text
 
     with input_errors():
-        answer = _answer(filename, inventory, layouts, products)
+        answer = _answer(filename, inventory, layouts, products, ClusterRef(kubeconfig, context))
     typer.echo(
         yaml_text(manifest for model in answer.models for manifest in rendered(model, runtime_image)),
         nl=False,
@@ -105,11 +127,13 @@ def render(
     raise typer.Exit(exit_code(answer))
 
 
-@app.command()
+@app.command(cls=Command)
 def preflight(
     filename: Files,
     output: OutputFormat = Output.TABLE,
     runtime_image: RuntimeImage = RUNTIME_IMAGE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
 ) -> None:
     """Prove plugins, architecture and arguments in the engine image, on the live cluster and without a GPU.
 
@@ -125,8 +149,9 @@ def preflight(
     from bowsprit.cli.screen import note, show
     from bowsprit.cli.writing import json_text, yaml_text
 
+    cluster = ClusterRef(kubeconfig, context)
     with input_errors():
-        outcomes = prove(read_manifests(filename).deployments, runtime_image, note)
+        outcomes = prove(read_manifests(filename).deployments, runtime_image, cluster, note)
     data = {"models": [outcome_data(each) for each in outcomes]}
     if output is Output.JSON:
         typer.echo(json_text(data), nl=False)
@@ -137,12 +162,15 @@ def preflight(
     raise typer.Exit(max(each.exit_code for each in outcomes))
 
 
-@app.command("map")
+@app.command("map", cls=Command)
 def map_command(
+    *,
     filename: OptionalFiles = None,
     inventory: InventoryFiles = None,
     layouts: LayoutsFile = None,
     products: ProductsFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
 ) -> None:
     """Draw the GPUs: a row a node, a cell a GPU, a colour a model. Plain text when piped.
 
@@ -150,29 +178,27 @@ def map_command(
 
     Example: kubectl bowsprit map
     """
-    from bowsprit.cli.gpumap import gpu_map, map_parts, planned_map
+    from bowsprit.cli.gpumap import gpu_map, map_parts
     from bowsprit.cli.screen import show
-    from bowsprit.cli.subjects import recorded_replicas
+    from bowsprit.cli.subjects import live_gpus, planned_gpus
 
+    cluster = ClusterRef(kubeconfig, context)
     with input_errors():
         if filename:
-            answer = _answer(filename, inventory, layouts, products)
-            replicas = {model.key: model.plan.replicas for model in answer.models if model.plan}
-            drawn = planned_map(answer.fleet, answer.inventory.pods, replicas)
+            drawn = planned_gpus(_answer(filename, inventory, layouts, products, cluster))
         elif inventory:
-            read = _inventory(inventory, products)
-            drawn = gpu_map(read.fleet, read.pods, {})
+            read = _inventory(inventory, products, cluster)
+            drawn = gpu_map(read.fleet, read.pods, {}, {})
         else:
             from bowsprit.cli.live import read_live_cluster
             from bowsprit.cli.products import read_products
 
-            live = read_live_cluster(read_products(products))
-            drawn = gpu_map(live.inventory.fleet, live.inventory.pods, recorded_replicas(live))
+            drawn = live_gpus(read_live_cluster(read_products(products), cluster))
     show(map_parts(drawn))
 
 
-@app.command()
-def explain(
+@app.command(cls=Command)
+def explain(  # noqa: PLR0913 - each is an option of the command
     *,
     name: Annotated[str, typer.Argument(help="Name of the ModelDeployment.")],
     namespace: Namespace = "default",
@@ -180,6 +206,8 @@ def explain(
     inventory: InventoryFiles = None,
     layouts: LayoutsFile = None,
     products: ProductsFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
 ) -> None:
     """Tell all about one model: conditions, layout, GiB per stage, nodes, and why; what it waits for.
 
@@ -189,18 +217,20 @@ def explain(
     from bowsprit.cli.screen import show
     from bowsprit.cli.subjects import live_subject, planned_subject
 
+    cluster = ClusterRef(kubeconfig, context)
     with input_errors():
         if filename:
-            subject = planned_subject(_answer(filename, inventory, layouts, products), namespace, name)
+            answer = _answer(filename, inventory, layouts, products, cluster)
+            subject = planned_subject(answer, namespace, name)
         else:
             from bowsprit.cli.live import read_live_cluster
             from bowsprit.cli.products import read_products
 
-            subject = live_subject(read_live_cluster(read_products(products)), namespace, name)
+            subject = live_subject(read_live_cluster(read_products(products), cluster), namespace, name)
     show(explanation_parts(subject))
 
 
-@app.command()
+@app.command(cls=Command)
 def crd() -> None:
     """Print the CustomResourceDefinition.
 
@@ -211,17 +241,21 @@ def crd() -> None:
     typer.echo(crd_yaml(), nl=False)
 
 
-app.command()(run)
+app.command(cls=Command)(run)
 
 
-@app.command()
+@app.command(cls=Command)
 def version() -> None:
-    """Print the version."""
+    """Print the version, as `bowsprit --version` does."""
     typer.echo(bowsprit.__version__)
 
 
 def _answer(
-    filename: list[str], inventory: list[str] | None, layouts: str | None, products: str | None
+    filename: list[str],
+    inventory: list[str] | None,
+    layouts: str | None,
+    products: str | None,
+    cluster: ClusterRef,
 ) -> Answer:
     """Read everything, tell of every fault at once, and plan."""
     from bowsprit.cli.layouts import NO_LAYOUTS, read_layouts
@@ -231,7 +265,7 @@ def _answer(
 
     manifests, read, tables = gathered(
         lambda: read_manifests(filename),
-        lambda: _inventory(inventory, products),
+        lambda: _inventory(inventory, products, cluster),
         lambda: read_layouts(layouts) if layouts else NO_LAYOUTS,
     )
     for name in tables.unused([key_of(each) for each in manifests.deployments]):
@@ -242,7 +276,7 @@ def _answer(
     return planned
 
 
-def _inventory(paths: list[str] | None, products: str | None) -> Inventory:
+def _inventory(paths: list[str] | None, products: str | None, cluster: ClusterRef) -> Inventory:
     from bowsprit.cli.inventory import read_inventory_files
     from bowsprit.cli.products import read_products
     from bowsprit.cli.screen import note
@@ -250,7 +284,7 @@ def _inventory(paths: list[str] | None, products: str | None) -> Inventory:
     if not paths:
         from bowsprit.cli.live import read_live_cluster
 
-        return read_live_cluster(read_products(products)).inventory
+        return read_live_cluster(read_products(products), cluster).inventory
     inventory = read_inventory_files(paths, read_products(products))
     for remark in inventory.notes:
         note(remark)

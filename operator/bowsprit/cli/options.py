@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -62,7 +62,32 @@ RuntimeImage = Annotated[
         help="Bowsprit's own code in engine pods; name a mirror of it here.",
     ),
 ]
+Kubeconfig = Annotated[
+    str | None,
+    typer.Option(
+        "--kubeconfig",
+        metavar="FILE",
+        envvar="BOWSPRIT_KUBECONFIG",
+        help="Of the live cluster; else found as kubectl does, or the pod's own account.",
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        envvar="BOWSPRIT_CONTEXT",
+        help="Context of the kubeconfig; else its current one.",
+    ),
+]
 Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the model.")]
+
+
+class ClusterRef(NamedTuple):
+    """Which live cluster is meant: --kubeconfig and --context."""
+
+    kubeconfig: str | None
+    context: str | None
 
 
 class Output(StrEnum):

@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kubernetes.aio.config import ConfigException
 from rich.console import RenderableType
 from rich.text import Text
 
 from bowsprit.api.cures import CURES
 from bowsprit.api.v1alpha1 import ModelDeployment
+from bowsprit.cli.options import ClusterRef
 from bowsprit.cli.planning import key_of
-from bowsprit.cli.problems import BadInput, Place, Problem
+from bowsprit.cli.reaching import cluster_errors
 from bowsprit.cluster.client import KubeClient, connect
-from bowsprit.cluster.errors import ClusterError
 from bowsprit.cluster.resources import JOBS, PODS
 from bowsprit.facts.report import Fault, Report, Verdict, parse_report
 from bowsprit.plan.key import ModelKey
@@ -53,20 +52,18 @@ class Outcome:
         return BROKEN if self.report.verdict is Verdict.BROKEN else FINE
 
 
-def prove(deployments: tuple[ModelDeployment, ...], runtime_image: str, tell: Tell) -> list[Outcome]:
+def prove(
+    deployments: tuple[ModelDeployment, ...], runtime_image: str, cluster: ClusterRef, tell: Tell
+) -> list[Outcome]:
     """Runs the Jobs of all models at the same time. Raises BadInput when the cluster cannot be reached."""
-    try:
-        return asyncio.run(_prove_all(deployments, runtime_image, tell))
-    except (ClusterError, ConfigException, OSError) as error:
-        words = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        cure = "see that `kubectl auth can-i create jobs` says yes here"
-        raise BadInput([Problem(Place("live cluster"), "", f"{words}; {cure}")]) from error
+    with cluster_errors("see that `kubectl auth can-i create jobs` says yes here"):
+        return asyncio.run(_prove_all(deployments, runtime_image, cluster, tell))
 
 
 async def _prove_all(
-    deployments: tuple[ModelDeployment, ...], runtime_image: str, tell: Tell
+    deployments: tuple[ModelDeployment, ...], runtime_image: str, cluster: ClusterRef, tell: Tell
 ) -> list[Outcome]:
-    client = await connect()
+    client = await connect(*cluster)
     try:
         return list(
             await asyncio.gather(*(prove_one(client, each, runtime_image, tell) for each in deployments))

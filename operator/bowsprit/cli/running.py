@@ -7,21 +7,14 @@ from typing import Annotated
 import typer
 
 from bowsprit.api.defaults import RUNTIME_IMAGE
-from bowsprit.cli.options import ProductsFile, RuntimeImage
-from bowsprit.cli.problems import BadInput, Place, Problem, input_errors
+from bowsprit.cli.options import Context, Kubeconfig, ProductsFile, RuntimeImage
+from bowsprit.cli.problems import input_errors
 
 
 def run(  # noqa: PLR0913 - each is an option of the command
     *,
-    kubeconfig: Annotated[
-        str | None,
-        typer.Option(
-            envvar="BOWSPRIT_KUBECONFIG", help="Path; else found as kubectl does, or the pod's own account."
-        ),
-    ] = None,
-    context: Annotated[
-        str | None, typer.Option(envvar="BOWSPRIT_CONTEXT", help="Context of the kubeconfig.")
-    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     lease_name: Annotated[
         str, typer.Option(envvar="BOWSPRIT_LEASE_NAME", help="Lease that only one replica holds.")
     ] = "bowsprit-operator",
@@ -71,9 +64,8 @@ def run(  # noqa: PLR0913 - each is an option of the command
 
     Example: bowsprit run --kubeconfig ~/.kube/config --lease-namespace bowsprit-system
     """
-    from kubernetes.aio.config import ConfigException
-
     from bowsprit.cli.products import read_products
+    from bowsprit.cli.reaching import unknown_cluster
     from bowsprit.controller import main
     from bowsprit.controller.settings import Settings
 
@@ -94,9 +86,6 @@ def run(  # noqa: PLR0913 - each is an option of the command
         runtime_image=runtime_image,
         products=table,
     )
-    with input_errors():
-        try:
-            status = main.run(settings)
-        except ConfigException as error:
-            raise BadInput([Problem(Place(kubeconfig or "kubeconfig"), "", str(error))]) from error
+    with input_errors(), unknown_cluster():
+        status = main.run(settings)
     raise typer.Exit(status)

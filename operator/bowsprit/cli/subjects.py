@@ -4,15 +4,15 @@ status.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 from bowsprit.cli.explanation import Subject
+from bowsprit.cli.gpumap import GpuMap, gpu_map, planned_map
 from bowsprit.cli.live import LiveCluster
 from bowsprit.cli.planning import Answer
 from bowsprit.cli.problems import BadInput, Place, Problem
 from bowsprit.plan.fleet import Holder
 from bowsprit.plan.key import ModelKey
-from bowsprit.plan.result import ReplicaPlan
 from bowsprit.status.replicas import replicas_from_status
 
 _HOW_TO_NAME = "give the name alone, its namespace with -n"
@@ -35,12 +35,30 @@ def live_subject(live: LiveCluster, namespace: str, name: str) -> Subject:
     return Subject(key, found.get("status") or {}, fleet, fleet.holders)
 
 
-def recorded_replicas(live: LiveCluster) -> Mapping[ModelKey, Sequence[ReplicaPlan]]:
-    """What status says of each model, for the legend of the map."""
-    return {
+def planned_gpus(answer: Answer) -> GpuMap:
+    """The map of a plan on files."""
+    planned = {model.key: model.plan.replicas for model in answer.models if model.plan}
+    specs = {model.key: model.deployment.spec for model in answer.models if model.plan}
+    idle = {key: _idle(spec.suspend, spec.replicas) for key, spec in specs.items()}
+    return planned_map(answer.fleet, answer.inventory.pods, planned, idle)
+
+
+def live_gpus(live: LiveCluster) -> GpuMap:
+    """The map of the live cluster; its legend is what status says of each model."""
+    recorded = {
         key: [each.replica for each in replicas_from_status(deployment.get("status"))]
         for key, deployment in live.deployments.items()
     }
+    specs = {key: deployment["spec"] for key, deployment in live.deployments.items()}
+    idle = {key: _idle(spec.get("suspend"), spec.get("replicas")) for key, spec in specs.items()}
+    return gpu_map(live.inventory.fleet, live.inventory.pods, recorded, idle)
+
+
+def _idle(suspend: bool | None, replicas: int | None) -> str:
+    """Why a model without replicas has none."""
+    if suspend:
+        return "suspended"
+    return "0 replicas" if replicas == 0 else "not placed"
 
 
 def _holders(answer: Answer, key: ModelKey) -> tuple[Holder, ...]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -16,12 +18,12 @@ from urllib.parse import urlencode
 from urllib.request import getproxies
 
 import aiohttp
-import yaml
-from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.config import ConfigException
 
 from bowsprit.cluster.decode import decode
-from bowsprit.cluster.errors import ClusterError, Gone, NotServed, Unavailable, from_status
+from bowsprit.cluster.errors import ClusterError, Gone, NotServed, Unavailable, Unreachable, from_status
+from bowsprit.cluster.kubeconfig import load
 from bowsprit.cluster.resources import Resource
 
 FIELD_MANAGER = "bowsprit"
@@ -227,7 +229,24 @@ class KubeClient:
                     raise _failure(await response.read(), response.status)
                 yield response
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            raise Unavailable(f"{method} {path}: {type(error).__name__} {error}") from error
+            raise _no_answer(self._api.configuration.host, f"{method} {path}", error) from error
+
+
+def _no_answer(server: str, request: str, error: Exception) -> Unavailable:
+    """Which server it is that cannot be reached; what broke off later is told of the request."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return Unreachable(f"{server} cannot be reached: {_reason(error)}")
+    if isinstance(error, TimeoutError):
+        return Unreachable(f"{server} gives no answer within {REQUEST_TIMEOUT_S} s")
+    return Unavailable(f"{request}: {type(error).__name__} {error}")
+
+
+def _reason(error: aiohttp.ClientConnectorError) -> str:
+    cause = error.os_error
+    if isinstance(cause, ssl.SSLError | socket.gaierror) or not cause.errno:
+        return cause.strerror or str(cause)
+    proxied = isinstance(error, aiohttp.ClientProxyConnectionError)
+    return os.strerror(cause.errno) + (f" by the proxy {error.host}:{error.port}" if proxied else "")
 
 
 def _failure(body: bytes, status: int) -> ClusterError:
@@ -254,39 +273,17 @@ def _error_event(event: Json) -> Exception:
     return Gone(message, code) if code == 410 else from_status(code, message)
 
 
-async def _load_kubeconfig(configuration: Configuration, kubeconfig: str | None, context: str | None) -> None:
-    try:
-        await config.load_kube_config(
-            config_file=kubeconfig, context=context, client_configuration=configuration
-        )
-    except (AttributeError, TypeError, yaml.YAMLError) as error:  # what the client makes of any other file
-        raise config.ConfigException("not a kubeconfig") from error
-
-
-def _load_account(configuration: Configuration, unusable: config.ConfigException) -> None:
-    try:
-        config.load_incluster_config(client_configuration=configuration)
-    except config.ConfigException as error:
-        looked_at = os.environ.get("KUBECONFIG") or "~/.kube/config"
-        words = (
-            f"no cluster is known: {looked_at}: {str(unusable).rstrip('.')}; and this is no pod of a cluster"
-        )
-        raise config.ConfigException(words) from error
-
-
 async def connect(kubeconfig: str | None = None, context: str | None = None) -> KubeClient:
     """A client by kubeconfig ($KUBECONFIG or ~/.kube/config when None), or with the pod's own account.
 
-    Raises config.ConfigException when there is neither.
+    Raises ConfigException when there is neither, or one that cannot be used.
     """
     configuration = Configuration()
-    try:
-        await _load_kubeconfig(configuration, kubeconfig, context)
-    except config.ConfigException as unusable:
-        if kubeconfig:
-            raise
-        _load_account(configuration, unusable)
+    where = await load(configuration, kubeconfig, context)
     configuration.retries = 0
     # Without a proxy the environment has nothing to say; aiohttp would read ~/.netrc before each request.
     configuration.client_session_kwargs = {"trust_env": bool(getproxies())}
-    return KubeClient(ApiClient(configuration=configuration))
+    try:
+        return KubeClient(ApiClient(configuration=configuration))
+    except ssl.SSLError:
+        raise ConfigException(f"{where}: a certificate or key of it cannot be used") from None

@@ -20,6 +20,10 @@ class Unavailable(ClusterError):
     """No answer, or one that means "later" (429, 5xx): repeat with back-off."""
 
 
+class Unreachable(Unavailable):
+    """Nobody answers at the API server's address."""
+
+
 class Conflict(ClusterError):
     """The object changed or exists already (409): read again, decide again."""
 

@@ -12,7 +12,9 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever the machine has: the CLI under test sees no kubeconfig and no settings."""
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "no-kubeconfig"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "BOWSPRIT_PRODUCTS"):
+    for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("BOWSPRIT_PRODUCTS", "BOWSPRIT_KUBECONFIG", "BOWSPRIT_CONTEXT"):
         monkeypatch.delenv(name, raising=False)
 
 

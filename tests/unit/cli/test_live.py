@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
-from bowsprit.cli import live
+from bowsprit.cli import live, preflighting
+from bowsprit.cli.gpumap import map_parts
 from bowsprit.cli.live import LiveCluster, cluster_of
+from bowsprit.cli.options import ClusterRef
+from bowsprit.cli.problems import BadInput
+from bowsprit.cli.screen import plain
+from bowsprit.cli.subjects import live_gpus
 from bowsprit.cluster.errors import NotServed
 from bowsprit.cluster.resources import Resource
 from bowsprit.controller import main as controller
@@ -21,6 +26,8 @@ from bowsprit.status.observed import Observed, Unit
 from tests.unit.cli.workspace import A100, Workspace, model, node, pod
 
 ENGINE = {"bowsprit.dev/model": "llama"}
+Wanted = tuple[str | None, str | None]
+"""kubeconfig and context."""
 
 
 class Cluster:
@@ -78,7 +85,7 @@ async def test_the_map_and_explain_tell_what_status_says(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = await read(ready())
-    monkeypatch.setattr(live, "read_live_cluster", lambda products: cluster)
+    monkeypatch.setattr(live, "read_live_cluster", lambda *_: cluster)
     drawn = workspace.run("map").stdout
     assert "gpu-1   A A . .   NVIDIA-A100-80GB-PCIe" in drawn
     assert "A   chat/llama   2      tp1/pp2" in drawn
@@ -87,11 +94,83 @@ async def test_the_map_and_explain_tell_what_status_says(
     assert "  Why: Fewest GPUs." in told
 
 
+async def test_the_legend_of_the_map_says_why_a_model_has_no_replicas() -> None:
+    specs: dict[str, dict[str, Any]] = {"later": {}, "none": {"replicas": 0}, "paused": {"suspend": True}}
+    models = [model(name, "chat", **spec) for name, spec in specs.items()]
+    client: Any = Cluster(nodes=[node("gpu-1")], pods=[], modeldeployments=models)
+    drawn = "".join(plain(part) for part in map_parts(live_gpus(await cluster_of(client, ProductTable()))))
+    assert "A   chat/later    0      not placed   -" in drawn
+    assert "B   chat/none     0      0 replicas   -" in drawn
+    assert "C   chat/paused   0      suspended    -" in drawn
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Wanted]:
+    """The clusters that commands have asked for, by kubeconfig and context; none of them answers."""
+    seen: list[Wanted] = []
+
+    def read_live_cluster(_: ProductTable, cluster: ClusterRef) -> LiveCluster:
+        seen.append(cluster)
+        raise BadInput([])
+
+    def prove(*arguments: Any) -> list[Any]:
+        seen.append(arguments[2])
+        raise BadInput([])
+
+    def operate(settings: Settings) -> int:
+        seen.append((settings.kubeconfig, settings.context))
+        return 0
+
+    monkeypatch.setattr(live, "read_live_cluster", read_live_cluster)
+    monkeypatch.setattr(preflighting, "prove", prove)
+    monkeypatch.setattr(controller, "run", operate)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        pytest.param([], (None, None), id="as kubectl finds it"),
+        pytest.param(["--kubeconfig", "k"], ("k", None), id="a kubeconfig"),
+        pytest.param(["--context=c"], (None, "c"), id="a context"),
+        pytest.param(["--context", "c", "--kubeconfig", "k"], ("k", "c"), id="both"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["plan", "-f", "@models.yaml"],
+        ["render", "-f", "@models.yaml"],
+        ["map"],
+        ["map", "-f", "@models.yaml"],
+        ["explain", "llama", "-n", "chat"],
+        ["explain", "llama", "-f", "@models.yaml"],
+        ["preflight", "-f", "@models.yaml"],
+        ["run"],
+    ],
+    ids=" ".join,
+)
+def test_every_command_takes_the_cluster_as_kubectl_does(
+    asked: list[Wanted], workspace: Workspace, command: list[str], arguments: list[str], wanted: Wanted
+) -> None:
+    workspace.run(*command, *arguments)
+    assert asked == [wanted]
+
+
+def test_a_variable_chooses_the_cluster_and_an_option_goes_before_it(
+    asked: list[Wanted], workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOWSPRIT_KUBECONFIG", "k")
+    monkeypatch.setenv("BOWSPRIT_CONTEXT", "d")
+    workspace.run("map", "--context", "c")
+    assert asked == [("k", "c")]
+
+
 async def test_a_model_without_status_asks_for_the_operator(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = await read(None)
-    monkeypatch.setattr(live, "read_live_cluster", lambda products: cluster)
+    monkeypatch.setattr(live, "read_live_cluster", lambda *_: cluster)
     result = workspace.run("explain", "llama", "-n", "chat")
     assert result.exit_code == 0
     assert "chat/llama: no status yet\nNo operator has looked at it." in result.stdout
@@ -104,7 +183,7 @@ async def test_plan_without_an_inventory_plans_on_the_live_cluster(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = await read(None)
-    monkeypatch.setattr(live, "read_live_cluster", lambda products: cluster)
+    monkeypatch.setattr(live, "read_live_cluster", lambda *_: cluster)
     result = workspace.run("plan", "-f", "@models.yaml")
     assert result.exit_code == 0
     assert "4 of 4 GPUs used, 0 free." in result.stdout

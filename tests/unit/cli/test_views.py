@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import bowsprit
 from bowsprit.cli.screen import plain
 from tests.unit.cli.workspace import Workspace, config_map, listed, model, node, pod
 
@@ -180,7 +181,37 @@ def test_no_colour_leaves_the_pipe(workspace: Workspace, monkeypatch: pytest.Mon
     assert "\x1b" not in workspace.run("map", "-f", "@models.yaml", "--inventory", "@nodes.json").stdout
 
 
-@pytest.mark.parametrize("command", ["plan", "render", "map", "explain", "crd", "run", "version"])
+def test_the_map_of_a_plan_says_why_a_model_has_no_replicas(workspace: Workspace) -> None:
+    workspace.write(
+        "models.yaml",
+        model("none", replicas=0),
+        model("paused", suspend=True, replicas=2),
+        model("wide", parallelism={"pipeline": 20, "tensor": 1}),
+        config_map(),
+    )
+    shown = workspace.run("map", "-f", "@models.yaml", "--inventory", "@nodes.json").stdout
+    assert re.search("default/none +0 +0 replicas +-", shown)
+    assert re.search("default/paused +0 +suspended +-", shown)
+    assert re.search("default/wide +0 +not placed +-", shown)
+
+
+COMMANDS = ["plan", "render", "preflight", "map", "explain", "crd", "run", "version"]
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
+def test_the_version(workspace: Workspace, arguments: list[str]) -> None:
+    result = workspace.run(*arguments)
+    assert (result.exit_code, result.stdout) == (0, f"{bowsprit.__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [[], *([command] for command in COMMANDS)])
+def test_a_flag_is_not_shown_as_if_it_took_a_value(workspace: Workspace, arguments: list[str]) -> None:
+    shown = workspace.run(*arguments, "--help").stdout
+    assert "--help" in shown
+    assert "<bool>" not in shown
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself_with_an_example(workspace: Workspace, command: str) -> None:
     result = workspace.run(command, "--help")
     assert result.exit_code == 0
