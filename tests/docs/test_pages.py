@@ -46,9 +46,9 @@ def test_no_block_hides_commands_under_another_language() -> None:
 
 
 def test_make_targets_on_the_pages_exist() -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     text = "\n".join(page.read_text() for page in pages())
-    named = set(re.findall(r"(?:`|\$ )make ([a-z-]+)", text))
+    named = set(re.findall(r"(?:`|\$ )make ([a-z0-9-]+)", text))
     assert {"demo", "demo-stop", "test", "venv"} <= named <= targets
 
 
