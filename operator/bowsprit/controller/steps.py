@@ -34,6 +34,8 @@ class Deletion:
     uid: str
     forced: bool = False
     """Without waiting for a kubelet that is gone."""
+    owner: str = ""
+    """uid of the ModelDeployment that it must still belong to; empty when that does not matter."""
 
     @property
     def target(self) -> str:
@@ -184,7 +186,7 @@ def _prune(frame: Frame, applied: set[tuple[str, str]]) -> Iterator[Deletion]:
     """Children that nothing asks for any more; of old revisions, the newest few are kept."""
     for child in frame.strays:
         if not child.terminating and child.kind not in PREFLIGHT_KINDS:
-            yield Deletion(child.kind, child.name, child.uid)
+            yield Deletion(child.kind, child.name, child.uid, owner=child.owner)
     for child in frame.children:
         if child.kind in (*WORKLOADS, "Service") and (child.kind, child.name) not in applied:
             yield Deletion(child.kind, child.name, child.uid)

@@ -41,6 +41,9 @@ _INVALID = (400, 422)
 STATUS_PAUSE_S = 1.0
 """How often the status of one model is written for what is neither a promise nor a turning point."""
 
+ORPHANING = "orphan"
+"""Finalizer of an object whose dependents are to lose it as their owner before it goes (metav1
+FinalizerOrphanDependents)."""
 
 _PROMISES = frozenset({"plan", "revisions"})
 """What the next operator has to find in the status."""
@@ -101,26 +104,28 @@ class Writer:
         """Deletes what a deleted model has left: its GPUs are wanted at once, and the garbage collector takes
         its time. Returns what the API server refused.
 
-        The API server is asked again, so a cache that lags behind deletes nothing. With `--cascade=orphan`
-        the children have lost their owner before; orphans stay.
+        The API server is asked again, for the model and for each child: a cache that lags behind deletes
+        nothing. So with `--cascade=orphan` the children stay.
         """
-        owner = await self._living_owner(key)
+        owner = await self._keeping_owner(key)
         self._told.pop(key, None)
         left = [
-            Deletion(child.kind, child.name, child.uid)
+            Deletion(child.kind, child.name, child.uid, owner=child.owner)
             for child in children
             if child.owner not in ("", owner) and not child.terminating
         ]
         attempts = [await _attempt(deletion.target, self._delete(key, deletion)) for deletion in left]
         return tuple(refusal for refusal in attempts if refusal is not None)
 
-    async def _living_owner(self, key: ModelKey) -> str | None:
+    async def _keeping_owner(self, key: ModelKey) -> str | None:
+        """uid of the model that is there, or is being deleted without its children; None when neither is."""
         try:
             model = await self._client.get(MODEL_DEPLOYMENTS, key.namespace, key.name)
         except NotFound:
             return None
-        gone = "deletionTimestamp" in model["metadata"]
-        return None if gone else str(model["metadata"]["uid"])
+        meta = model["metadata"]
+        goes = "deletionTimestamp" in meta and ORPHANING not in (meta.get("finalizers") or ())
+        return None if goes else str(meta["uid"])
 
     def _put_off(self, key: ModelKey, patch: Mapping[str, Any]) -> bool:
         """What is neither a promise nor a turning point (so many pods are there, so many are bound) may be
@@ -175,13 +180,22 @@ class Writer:
         self._book.pods.upsert(await self._client.merge_patch(PODS, pod.namespace, pod.name, patch))
 
     async def _delete(self, key: ModelKey, deletion: Deletion) -> None:
-        self._check()
         resource: Resource = _RESOURCES[deletion.kind]
+        if deletion.owner and not await self._still_owned(resource, key, deletion):
+            return
+        self._check()
         grace = 0 if deletion.forced else None
         await self._client.delete(
             resource, key.namespace, deletion.name, uid=deletion.uid, grace_seconds=grace
         )
         self._written.pop(deletion.uid, None)
+
+    async def _still_owned(self, resource: Resource, key: ModelKey, deletion: Deletion) -> bool:
+        """The garbage collector may have orphaned it, and its watch lag behind the model's."""
+        found = await self._client.get(resource, key.namespace, deletion.name)
+        self._book.children[resource].upsert(found)
+        child = self._book.child(resource, key.namespace, deletion.name)
+        return child is not None and child.owner == deletion.owner
 
     async def _pin(self, pin: Pin) -> None:
         """Without an answer its GPUs stay reserved."""
