@@ -60,7 +60,10 @@ def store(recipe: Recipe) -> None:
     for base in recipe.bases.values():
         store(base)
     _show(f"building the image {recipe.name} ...")
-    recipe.build(reference(recipe))
+    try:
+        recipe.build(reference(recipe))
+    finally:
+        buildah("rm", "--all")  # buildah leaves stages without a step mounted
 
 
 @contextmanager
