@@ -72,6 +72,9 @@ def preflight_key(spec: ModelDeploymentSpec, namespace: str) -> str:
         for section, fields in _JUDGED.items()
     }
     whole = {section: data.get(section) for section in ("architecture", "plugins", "template")}
+    if limit := amount("memory", _memory_limit(spec)):
+        # Some verdicts are cured by more.
+        judged["memoryLimit"] = limit
     # Claims and Secrets of one name are other things in another namespace.
     return short_hash({**judged, **whole, "namespace": namespace, "contract": CONTRACT}, _KEY_LENGTH)
 
@@ -183,8 +186,8 @@ def _request(name: str, spec: ModelDeploymentSpec) -> dict[str, Any]:
 
 def _resources(spec: ModelDeploymentSpec) -> dict[str, Any]:
     """A limit of the user's for the engine's memory is a limit here too: it is where more can be given."""
-    given = ((spec.engine.resources if spec.engine else None) or {}).get("limits", {}).get("memory")
-    limit, ours = amount("memory", given), resources.PREFLIGHT
+    given, ours = _memory_limit(spec), resources.PREFLIGHT
+    limit = amount("memory", given)
     if not limit:
         return ours
     asked = ours["requests"]["memory"]
@@ -193,6 +196,11 @@ def _resources(spec: ModelDeploymentSpec) -> dict[str, Any]:
         "requests": {**ours["requests"], "memory": asked if enough else given},
         "limits": {**ours["limits"], "memory": given},
     }
+
+
+def _memory_limit(spec: ModelDeploymentSpec) -> Any:
+    """A quantity, as the user wrote it for the engine."""
+    return ((spec.engine.resources if spec.engine else None) or {}).get("limits", {}).get("memory")
 
 
 def _tells_its_log(container: Mapping[str, Any]) -> dict[str, Any]:

@@ -213,7 +213,10 @@ SAME: dict[str, dict[str, Any]] = {
     "where it serves": {"accelerator": {"products": ["NVIDIA-L4"], "nodeSelector": {"pool": "a"}}},
     "how many requests it holds": {"capacity": {"concurrency": 64}},
     "how much the engine gets": {
-        "engine": {"resources": {"limits": {"memory": "64Gi"}}, "sharedMemory": "1Gi"}
+        "engine": {
+            "resources": {"requests": {"memory": "64Gi"}, "limits": {"cpu": "64"}},
+            "sharedMemory": "1Gi",
+        }
     },
     "how it is cut into pods": {"parallelism": {"gpusPerPod": 2}},
     "its served name": {"model": {"uri": "hf://meta-llama/Llama-3.1-70B", "name": "other"}},
@@ -233,6 +236,9 @@ OTHER: dict[str, dict[str, Any]] = {
     "a context": {"capacity": {"maxModelLen": 4096}},
     "a tensor size": {"parallelism": {"tensor": 2}},
     "AMD GPUs": {"accelerator": {"resource": "amd.com/gpu"}},
+    "more memory, which is what some verdicts ask for": {
+        "engine": {"resources": {"limits": {"memory": "64Gi"}}}
+    },
     "a template": {"template": {"spec": {"imagePullSecrets": [{"name": "a"}]}}},
 }
 
@@ -245,6 +251,11 @@ def test_no_second_preflight_for(case: str) -> None:
 @pytest.mark.parametrize("case", OTHER)
 def test_another_preflight_for(case: str) -> None:
     assert preflight_key(spec(**OTHER[case]), "chat") != preflight_key(spec(), "chat")
+
+
+def test_memory_is_an_amount_and_not_its_spelling() -> None:
+    one, other = (spec(engine={"resources": {"limits": {"memory": size}}}) for size in ("64Gi", "65536Mi"))
+    assert preflight_key(one, "chat") == preflight_key(other, "chat")
 
 
 def test_claims_of_one_name_are_other_models_in_another_namespace() -> None:
