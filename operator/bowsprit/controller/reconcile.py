@@ -333,6 +333,7 @@ class Reconciler:
             serving=frame.serving,
             lws_installed=self._book.lws_installed,
             apply_errors=model.errors,
+            held_back=model.held_back,
             proof=proof_of(frame),
             refused_pods=refusals(frame, self._book.complaint_about),
         )

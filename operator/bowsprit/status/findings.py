@@ -200,6 +200,14 @@ def placing(observed: Observed) -> Finding | None:
             "in spec.engine.resources; it goes on by itself when there is room."
         )
         return Finding(Reason.PLACING, message, Course.BLOCKED)
+    if observed.held_back:
+        nodes = sorted(
+            {pod.node for unit in observed.current if not unit.reserved for pod in unit.replica.pods}
+        )
+        so_far += (
+            f" The others wait until all that they take (GPUs, CPU, memory) is free on {listed(nodes)}: pods "
+            "that stop still hold it, or others took it (kubectl describe node); it goes on by itself."
+        )
     return Finding(Reason.PLACING, so_far, Course.WORKING)
 
 

@@ -94,6 +94,8 @@ class Observed:
     apply_errors: tuple[ApplyError, ...] = ()
     refused_pods: tuple[ApplyError, ...] = ()
     """Workloads whose missing pods the API server refuses to their controllers."""
+    held_back: bool = False
+    """A replica has all its pods, and what they take of their nodes is not free yet."""
     stand_in: str | None = None
     """Hash of the revision that is planned while the spec asks for one that is not proven."""
     proof: Proof | None = None

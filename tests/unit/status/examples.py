@@ -97,6 +97,9 @@ LIFE: dict[str, Observed] = {
     "all pods there, half of them placed": replace(
         PLANNED, units=(unit(FIRST, ready=0), unit(SECOND, pinned=0, bound=0, ready=0))
     ),
+    "what its pods are to take is not free yet": replace(
+        PLANNED, units=(unit(FIRST, ready=0), unit(SECOND, pinned=0, bound=0, ready=0)), held_back=True
+    ),
     "placed, engines starting": replace(PLANNED, units=(unit(FIRST, ready=0), unit(SECOND, ready=1))),
     "one replica of two is ready": replace(READY, units=(unit(FIRST), unit(SECOND, ready=1))),
     "ready": READY,
