@@ -75,6 +75,8 @@ def preflight_key(spec: ModelDeploymentSpec, namespace: str) -> str:
     if limit := amount("memory", _memory_limit(spec)):
         # Some verdicts are cured by more.
         judged["memoryLimit"] = limit
+    if machine := _machine(spec):
+        judged["machine"] = machine
     # Claims and Secrets of one name are other things in another namespace.
     return short_hash({**judged, **whole, "namespace": namespace, "contract": CONTRACT}, _KEY_LENGTH)
 
@@ -138,15 +140,18 @@ def _template(owner: Owner, spec: ModelDeploymentSpec, key: str, runtime_image: 
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
     }
-    machine = {
-        label: each for label, each in wishes.node_selector_of(full).items() if label in _MACHINE_LABELS
-    }
-    if machine:
+    if machine := _machine(full):
         pod["nodeSelector"] = machine
     merged = merge({"metadata": {}, "spec": pod}, _of_template(full.template or {}))
     marks = {**_labels(owner, key), labels.PREFLIGHT_OF: owner.name}
     del marks[labels.MODEL]
     return merge(merged, {"metadata": {"labels": marks}})
+
+
+def _machine(spec: ModelDeploymentSpec) -> dict[str, str]:
+    """What the node selector says of the machine: wheels and images are for one kind."""
+    selector = wishes.node_selector_of(spec)
+    return {label: selector[label] for label in _MACHINE_LABELS if label in selector}
 
 
 def _container(name: str, spec: ModelDeploymentSpec, image: str) -> dict[str, Any]:

@@ -239,6 +239,9 @@ OTHER: dict[str, dict[str, Any]] = {
     "more memory, which is what some verdicts ask for": {
         "engine": {"resources": {"limits": {"memory": "64Gi"}}}
     },
+    "another machine, whose wheels are others": {
+        "accelerator": {"nodeSelector": {"kubernetes.io/arch": "arm64"}}
+    },
     "a template": {"template": {"spec": {"imagePullSecrets": [{"name": "a"}]}}},
 }
 
