@@ -3,6 +3,9 @@ dependencies disagree.
 
 Each folder's go.mod pins a program set, go.sum its every dependency by hash, and its `tool` lines name the
 programs.
+
+kubernetes and lws ask for the same version of whatever both need, staging modules included: Go keys its build
+cache by the version asked for, so LeaderWorkerSet has 197 files of its own to compile and not 3,303.
 """
 
 from __future__ import annotations
