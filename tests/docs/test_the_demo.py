@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,15 @@ def test_the_commands_that_it_names_work(demo: Demo) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A test run in a shell's background is deaf to SIGINT, and what it starts would be too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_it_leaves_nothing_running(tmp_path: Path) -> None:
     with subprocess.Popen(
         DEMO,

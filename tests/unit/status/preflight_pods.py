@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+OF_A_NEWER_RUNTIME = "PluginIsTooNew"
+"""A reason that this operator does not know; it is passed on."""
+
 DIGEST = f"sha256:{'ab' * 32}"
 ENGINE = "vllm/vllm-openai:v0.32.0"
 PLUGIN = "registry.example.com/my-opt:1.0"
@@ -148,7 +151,7 @@ PODS: dict[str, dict[str, Any]] = {
         ),
     ),
     "a reason of a newer runtime": pod(
-        "Failed", ended(1, report("Broken", fault("PluginIsTooNew", "plugin", "made tomorrow")))
+        "Failed", ended(1, report("Broken", fault(OF_A_NEWER_RUNTIME, "plugin", "made tomorrow")))
     ),
     "nothing to install": pod(
         "Failed",
