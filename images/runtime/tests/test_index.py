@@ -38,12 +38,12 @@ class Index:
                 """Not on the terminal."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/simple"
+        self.url = f"http://127.0.0.1:{self.server.server_port}/wheels"
 
     def answer(self, path: str) -> tuple[int, bytes]:
         if self.status != 200:
             return self.status, b""
-        if path == "/simple/my-opt/":
+        if path == "/wheels/my-opt/":
             attribute = f' data-requires-python="{self.requires_python}"' if self.requires_python else ""
             links = (
                 f'<a href="/files/{file.name}"{attribute}>{file.name}</a>' for file in self.folder.iterdir()
@@ -153,7 +153,7 @@ def test_an_index_that_is_ill(index: Index, tmp_path: Path) -> None:
 
 
 def test_an_index_that_nobody_serves(index: Index, tmp_path: Path) -> None:
-    index.url = "http://127.0.0.1:9/simple"
+    index.url = "http://127.0.0.1:9/wheels"
     fault = refused(index, tmp_path)
     assert (fault.reason, fault.blame) == (reasons.INDEX_UNREACHABLE, "network")
 

@@ -142,7 +142,7 @@ def test_a_network_fault_ends_it_with_75_so_that_it_is_tried_again(tmp_path: Pat
         "target": str(tmp_path / "site"),
         "requirement": "my-arch==1.0",
         "hashes": [],
-        "index": "http://127.0.0.1:9/simple",
+        "index": "http://127.0.0.1:9/wheels",
         "entryPoints": None,
     }
     done = run(tmp_path, plugin)

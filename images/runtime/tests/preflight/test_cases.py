@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from images.runtime.tests.preflight import judging
-from images.runtime.tests.preflight.cases import BROKEN, FINE, HUB, UNJUDGED, WARNED, Case
+from images.runtime.tests.preflight.broken_cases import BROKEN, HUB
+from images.runtime.tests.preflight.case import Case
 from images.runtime.tests.preflight.judging import Zygote, verdicts
+from images.runtime.tests.preflight.passing_cases import FINE, UNJUDGED, WARNED
 
 pytestmark = pytest.mark.vllm
 

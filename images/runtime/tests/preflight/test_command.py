@@ -10,7 +10,7 @@ import pytest
 
 from bowsprit_runtime import reasons
 from images.runtime.tests.preflight import judging
-from images.runtime.tests.preflight.cases import MY_LLAMA, package
+from images.runtime.tests.preflight.case import MY_LLAMA, package
 from images.runtime.tests.preflight.judging import Made
 
 pytestmark = pytest.mark.vllm

@@ -45,7 +45,7 @@ TEXTS = {
         "line-two-2",
         "[value of CERTIFICATE]",
     ),
-    "credentials in a URL": ({}, "https://me:pass@index/simple", "https://index/simple"),
+    "credentials in a URL": ({}, "https://me:pass@index/wheels", "https://index/wheels"),
 }
 
 

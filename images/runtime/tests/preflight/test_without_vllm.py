@@ -9,7 +9,7 @@ from typing import Any
 
 from bowsprit_runtime import reasons
 from images.runtime.tests.preflight import judging, stub
-from images.runtime.tests.preflight.cases import package
+from images.runtime.tests.preflight.case import package
 
 
 def run(folder: Path, path: Path, *arguments: str, **request: Any) -> tuple[int, dict[str, Any]]:
