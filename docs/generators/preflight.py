@@ -28,9 +28,10 @@ files), `spec` (the ModelDeployment), or `network` (nobody; it is tried again). 
 the one that decides first. The message names the first cause, with file and line, also where an exception
 hides it. No value of the environment is told.
 
-How each real behaviour of plugins is judged stands in `images/runtime/tests/preflight`, in `passing_cases.py` and
-`broken_cases.py`; `make compat` runs them with vLLM 0.25, 0.28 and 0.32 for CPUs and with the stock build 0.33 for
-CUDA. They were seen to pass with 0.32 and 0.33, and in part with 0.25; a run with 0.28 is still to come.
+How each real behaviour of plugins is judged stands in `images/runtime/tests/preflight`, in
+`passing_cases.py` and `broken_cases.py`; `make compat` runs them with vLLM 0.25, 0.28 and 0.32 for CPUs
+and with the stock build 0.33 for CUDA. They were seen to pass with 0.32 and 0.33, and in part with 0.25;
+a run with 0.28 is still to come.
 
 ## Warnings
 
