@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,15 +71,21 @@ def test_a_broken_plugin_stalls_before_any_gpu_is_taken_and_a_change_is_proven_a
     stage.wait_ready("llama")
 
 
-def test_a_broken_spec_leaves_the_serving_revision_alone(stage: Arena) -> None:
-    stage.nodes(1, gpus=1)
+def serving_beside_a_broken_spec(stage: Arena) -> dict[str, Any]:
+    """The pod that serves the last spec that was proven."""
     stage.apply(stage.manifest("llama", **required()))
     end(stage, "llama", report())
     stage.wait_ready("llama")
-    (before,) = stage.pods("llama")
+    (pod,) = stage.pods("llama")
     stage.patch("llama", {"architecture": {"override": "MyOptForCausalLM"}})
     end(stage, "llama", BROKEN, 1)
     stage.wait_reason("llama", "Stalled", "PluginImportFailed")
+    return pod
+
+
+def test_a_broken_spec_leaves_the_serving_revision_alone(stage: Arena) -> None:
+    stage.nodes(1, gpus=1)
+    before = serving_beside_a_broken_spec(stage)
     (after,) = stage.pods("llama")
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert stage.condition("llama", "Available")["status"] == "True"
@@ -90,13 +97,7 @@ def test_a_broken_spec_leaves_the_serving_revision_alone(stage: Arena) -> None:
 
 def test_what_serves_is_kept_right_and_scaled_while_the_new_spec_is_broken(stage: Arena) -> None:
     stage.nodes(2, gpus=1)
-    stage.apply(stage.manifest("llama", **required()))
-    end(stage, "llama", report())
-    stage.wait_ready("llama")
-    (before,) = stage.pods("llama")
-    stage.patch("llama", {"architecture": {"override": "MyOptForCausalLM"}})
-    end(stage, "llama", BROKEN, 1)
-    stage.wait_reason("llama", "Stalled", "PluginImportFailed")
+    before = serving_beside_a_broken_spec(stage)
     stage.kubectl("delete", "pod", before["metadata"]["name"], "--wait=false")
     stage.wait(
         "another pod to serve in its place",
