@@ -21,11 +21,13 @@ from bowsprit.cli.options import (
     InventoryFiles,
     Kubeconfig,
     LayoutsFile,
+    ModelName,
     Namespace,
     OptionalFiles,
     Output,
     OutputFormat,
     ProductsFile,
+    RevisionName,
     RuntimeImage,
 )
 from bowsprit.cli.problems import gathered, input_errors
@@ -200,7 +202,7 @@ def map_command(
 @app.command(cls=Command)
 def explain(  # noqa: PLR0913 - each is an option of the command
     *,
-    name: Annotated[str, typer.Argument(help="Name of the ModelDeployment.")],
+    name: ModelName,
     namespace: Namespace = "default",
     filename: OptionalFiles = None,
     inventory: InventoryFiles = None,
@@ -228,6 +230,61 @@ def explain(  # noqa: PLR0913 - each is an option of the command
 
             subject = live_subject(read_live_cluster(read_products(products), cluster), namespace, name)
     show(explanation_parts(subject))
+
+
+@app.command(cls=Command)
+def history(
+    *,
+    name: ModelName,
+    namespace: Namespace = "default",
+    output: OutputFormat = Output.TABLE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """List the revisions of a model, the oldest first: what was asked for, what serves, what is to serve.
+
+    JSON and YAML hold each in full: its spec with all defaults, and its images by digest.
+
+    Example: kubectl bowsprit history mixtral -n chat
+    """
+    from bowsprit.cli.history import history_data, history_parts, read_history
+    from bowsprit.cli.screen import show
+    from bowsprit.cli.writing import json_text, yaml_text
+
+    with input_errors():
+        found = read_history(ClusterRef(kubeconfig, context), namespace, name)
+    if output is Output.JSON:
+        typer.echo(json_text(history_data(found)), nl=False)
+    elif output is Output.YAML:
+        typer.echo(yaml_text([history_data(found)]), nl=False)
+    else:
+        show(history_parts(found))
+
+
+@app.command(cls=Command)
+def diff(
+    *,
+    name: ModelName,
+    first: RevisionName,
+    second: RevisionName,
+    namespace: Namespace = "default",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Compare two revisions of a model: spec, image digests, layouts in use, facts. `history` lists them.
+
+    A unified diff; nothing when they are the same. Exit code 0 in both cases. 2: the input is wrong.
+
+    Example: kubectl bowsprit diff mixtral 1 2 -n chat
+    """
+    from bowsprit.cli.diff import diff_parts, pair
+    from bowsprit.cli.history import read_history
+    from bowsprit.cli.screen import show
+
+    with input_errors():
+        found = read_history(ClusterRef(kubeconfig, context), namespace, name)
+        compared = pair(found, first, second)
+    show(diff_parts(found, *compared))
 
 
 @app.command(cls=Command)

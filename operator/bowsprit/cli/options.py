@@ -80,6 +80,8 @@ Context = Annotated[
         help="Context of the kubeconfig; else its current one.",
     ),
 ]
+ModelName = Annotated[str, typer.Argument(help="Name of the ModelDeployment.")]
+RevisionName = Annotated[str, typer.Argument(help="A revision: its number, or its hash.")]
 Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the model.")]
 
 

@@ -23,14 +23,14 @@ def planned_subject(answer: Answer, namespace: str, name: str) -> Subject:
     for model in answer.models:
         if model.key == key:
             return Subject(key, model.status, answer.fleet, _holders(answer, key))
-    raise _not_found(key, (model.key for model in answer.models), "the given files")
+    raise not_found(key, (model.key for model in answer.models), "the given files")
 
 
 def live_subject(live: LiveCluster, namespace: str, name: str) -> Subject:
     key = ModelKey(namespace, name)
     found = live.deployments.get(key)
     if found is None:
-        raise _not_found(key, live.deployments, "the live cluster")
+        raise not_found(key, live.deployments, "the live cluster")
     fleet = live.inventory.fleet
     return Subject(key, found.get("status") or {}, fleet, fleet.holders)
 
@@ -72,7 +72,8 @@ def _holders(answer: Answer, key: ModelKey) -> tuple[Holder, ...]:
     return tuple(sorted((*answer.fleet.holders, *planned), key=lambda each: (-each.gpus, each.who)))
 
 
-def _not_found(key: ModelKey, known: Iterable[ModelKey], where: str) -> BadInput:
+def not_found(key: ModelKey, known: Iterable[ModelKey], where: str) -> BadInput:
+    """That no model is called so, and which there are."""
     names = ", ".join(str(each) for each in sorted(known)) or "none"
     return BadInput(
         [Problem(Place(where), "", f"no ModelDeployment {key}; there are: {names}; {_HOW_TO_NAME}")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bowsprit.cli import live, preflighting
+from bowsprit.cli import history, live, preflighting
 from bowsprit.cli.gpumap import map_parts
 from bowsprit.cli.live import LiveCluster, cluster_of
 from bowsprit.cli.options import ClusterRef
@@ -117,12 +117,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Wanted]:
         seen.append(arguments[2])
         raise BadInput([])
 
+    def read_history(cluster: ClusterRef, namespace: str, name: str) -> None:
+        seen.append(cluster)
+        raise BadInput([])
+
     def operate(settings: Settings) -> int:
         seen.append((settings.kubeconfig, settings.context))
         return 0
 
     monkeypatch.setattr(live, "read_live_cluster", read_live_cluster)
     monkeypatch.setattr(preflighting, "prove", prove)
+    monkeypatch.setattr(history, "read_history", read_history)
     monkeypatch.setattr(controller, "run", operate)
     return seen
 
@@ -146,6 +151,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Wanted]:
         ["explain", "llama", "-n", "chat"],
         ["explain", "llama", "-f", "@models.yaml"],
         ["preflight", "-f", "@models.yaml"],
+        ["history", "llama"],
+        ["diff", "llama", "1", "2"],
         ["run"],
     ],
     ids=" ".join,
