@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bowsprit_runtime import reasons
-from bowsprit_runtime.preflight.causes import lack_in_constructor, lack_of_gpu, origin, told
+from bowsprit_runtime.preflight.causes import TEXT_LIMIT, lack_in_constructor, lack_of_gpu, origin, told
 
 
 def caught(folder: Path, source: str) -> BaseException:
@@ -49,6 +49,17 @@ def test_long_words_are_cut_and_the_place_stays(tmp_path: Path) -> None:
     words = told(caught(tmp_path, "raise ValueError('x' * 10_000)"))
     assert len(words) < 500
     assert words.endswith("my_plugin.py:1)")
+
+
+@pytest.mark.parametrize("raised", ["ValueError({!r})", "KeyError({!r})"])
+@pytest.mark.parametrize("before", range(0, TEXT_LIMIT + 1, 10))
+def test_a_secret_is_hidden_before_the_words_are_cut(
+    before: int, raised: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "-".join(f"s3cr3t{number}" for number in range(20))
+    monkeypatch.setenv("MY_LOGIN", secret)
+    said = told(caught(tmp_path, f"raise {raised.format('x' * before + secret + 'y' * TEXT_LIMIT)}"))
+    assert "s3cr" not in said
 
 
 def test_the_standard_library_is_never_the_origin(tmp_path: Path) -> None:

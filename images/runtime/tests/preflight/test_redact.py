@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +47,15 @@ TEXTS = {
         "line-two-2",
         "[value of CERTIFICATE]",
     ),
+    "as Python quotes it": (
+        {"PHRASE": "a\\b\tc'd\"e"},
+        repr({"PHRASE": "a\\b\tc'd\"e"}),
+        "{'PHRASE': '[value of PHRASE]'}",
+    ),
+    "as JSON quotes it": ({"PHRASE": 'say "é"'}, json.dumps('say "é"'), '"[value of PHRASE]"'),
+    "as a URL quotes it": ({"PHRASE": "p@ss w/rd"}, "?p=p%40ss%20w%2Frd", "?p=[value of PHRASE]"),
+    "in one line": ({"PHRASE": "two  words\there"}, "two words here", "[value of PHRASE]"),
+    "what is short in one line is a word": ({"PHRASE": "a      b"}, "a b", "a b"),
     "credentials in a URL": ({}, "https://me:pass@index/wheels", "https://index/wheels"),
 }
 

@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bowsprit_runtime import reasons
+from bowsprit_runtime.preflight import command
 from images.runtime.tests.preflight import judging, stub
 from images.runtime.tests.preflight.case import package
 
@@ -91,3 +94,16 @@ def test_secrets_are_in_no_part_of_the_report(tmp_path: Path) -> None:
     assert (code, faults(report)) == (1, [(reasons.PLUGIN_IMPORT_FAILED, "plugin")])
     assert "cannot log in with [value of MY_LOGIN]" in report["faults"][0]["message"]
     assert "s3cr3t" not in json.dumps(report)
+
+
+def test_preflight_that_is_ended_from_outside_leaves_words_so_that_nobody_is_told_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "judged", ended)
+    report = tmp_path / "report"
+    with pytest.raises(KeyboardInterrupt):
+        command.main([str(report)])
+    assert report.read_bytes() == command.UNFINISHED

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bowsprit_runtime import reasons
+from bowsprit_runtime.preflight import redact
 from bowsprit_runtime.report import cut
 
 TEXT_LIMIT = 300
@@ -53,10 +54,10 @@ def _wrapped(error: BaseException) -> BaseException | None:
 
 
 def words(error: BaseException) -> str:
-    """What the exception says, in one line."""
-    if isinstance(error, KeyError) and len(error.args) == 1:
-        return repr(error.args[0])
-    return cut(" ".join(str(error).split()), TEXT_LIMIT)
+    """What the exception says, in one line and without secrets."""
+    is_key = isinstance(error, KeyError) and len(error.args) == 1
+    said = redact.of_this_process(repr(error.args[0]) if is_key else str(error))
+    return cut(" ".join(said.split()), TEXT_LIMIT)
 
 
 def places(error: BaseException) -> list[Place]:

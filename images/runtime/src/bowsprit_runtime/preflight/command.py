@@ -18,15 +18,21 @@ _CHILD = (
 )
 """Without the working directory on the path: a folder `vllm` there is not the engine."""
 
+UNFINISHED = b"preflight was ended before it had come to a verdict; the pod's log says more"
+"""Until there is a report. From an empty file the kubelet would tell the end of the log in its place, with
+whatever a plugin has printed there."""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Judges what BOWSPRIT_PLUGINS and BOWSPRIT_PREFLIGHT say; the report goes to the named file."""
     path = arguments[0] if arguments else TERMINATION_LOG
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
+        os.write(descriptor, UNFINISHED)
         request = request_of(os.environ)
         report = judged(request, os.environ)
-        os.write(descriptor, told(report))
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, told(report), 0)
     finally:
         os.close(descriptor)
     _say(report)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from bowsprit_runtime import reasons
-from bowsprit_runtime.preflight import found, logged
+from bowsprit_runtime.preflight import found, logged, redact
 from bowsprit_runtime.preflight.causes import lack_of_gpu, told
 from bowsprit_runtime.preflight.events import Teller
 from bowsprit_runtime.preflight.found import Found
@@ -158,7 +158,7 @@ def heard(loaded: Loaded) -> str:
     first = loaded.logged[0]
     folder = [str(loaded.found.plugin.target)]
     cause = f": {told(first.error, folder)}" if first.error else ""
-    return f"; it logged {first.text.strip()[:200]!r}{cause}"
+    return f"; it logged {redact.of_this_process(first.text).strip()[:200]!r}{cause}"
 
 
 def _is_general(loaded: Loaded) -> bool:

@@ -6,10 +6,14 @@ taken for a secret unless its name is known to hold none.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from urllib.parse import quote
 
+from bowsprit_runtime.preflight.request import request_of
 from bowsprit_runtime.report import Fault, Report
 
 SHORTEST = 7
@@ -34,17 +38,29 @@ def without_secrets(report: Report, environ: Mapping[str, str], arguments: Seque
     )
 
 
+def of_this_process(text: str) -> str:
+    """A text without this process's own secrets. To be asked before a text is cut or folded: of half a secret
+    nobody knows what it is."""
+    return redacted(text, secrets(os.environ, request_of(os.environ).arguments))
+
+
 def secrets(environ: Mapping[str, str], arguments: Sequence[str]) -> dict[str, str]:
     """What must not be told -> what is told in its place; the longest first."""
     found = {
-        value: f"[value of {name}]"
+        spelling: f"[value of {name}]"
         for name, whole in environ.items()
         if _SECRET_NAME.search(name) or not _HARMLESS_NAME.match(name)
         for value in (whole, *whole.splitlines())
-        if len(value.strip()) >= SHORTEST
+        for spelling in _spellings(value)
+        if len(spelling.strip()) >= SHORTEST
     }
     found.update((value, "[hidden]") for value in _secret_arguments(arguments) if len(value) >= SHORTEST)
     return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+
+
+def _spellings(value: str) -> set[str]:
+    """As it is, and as messages quote it: in Python, in JSON, in a URL, in one line."""
+    return {value, repr(value)[1:-1], json.dumps(value)[1:-1], quote(value, safe=""), " ".join(value.split())}
 
 
 def _secret_arguments(arguments: Sequence[str]) -> Iterator[str]:
