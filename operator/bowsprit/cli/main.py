@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import bowsprit
-from bowsprit.api.defaults import RUNTIME_IMAGE
+from bowsprit.api.defaults import PREFLIGHT_SECONDS, RUNTIME_IMAGE
 from bowsprit.cli.commands import Command, Group
 from bowsprit.cli.options import (
     ClusterRef,
@@ -29,6 +29,7 @@ from bowsprit.cli.options import (
     ProductsFile,
     RevisionName,
     RuntimeImage,
+    TimeLimit,
 )
 from bowsprit.cli.problems import gathered, input_errors
 from bowsprit.cli.running import run
@@ -131,9 +132,11 @@ def render(
 
 @app.command(cls=Command)
 def preflight(
+    *,
     filename: Files,
     output: OutputFormat = Output.TABLE,
     runtime_image: RuntimeImage = RUNTIME_IMAGE,
+    time_limit: TimeLimit = PREFLIGHT_SECONDS,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -147,13 +150,14 @@ def preflight(
     Example: bowsprit preflight -f examples/quickstart
     """
     from bowsprit.cli.manifests import read_manifests
-    from bowsprit.cli.preflighting import outcome_data, outcome_parts, prove
+    from bowsprit.cli.preflighting import Terms, outcome_data, outcome_parts, prove
     from bowsprit.cli.screen import note, show
     from bowsprit.cli.writing import json_text, yaml_text
 
     cluster = ClusterRef(kubeconfig, context)
     with input_errors():
-        outcomes = prove(read_manifests(filename).deployments, runtime_image, cluster, note)
+        terms = Terms(runtime_image, time_limit)
+        outcomes = prove(read_manifests(filename).deployments, terms, cluster, note)
     data = {"models": [outcome_data(each) for each in outcomes]}
     if output is Output.JSON:
         typer.echo(json_text(data), nl=False)

@@ -62,6 +62,15 @@ RuntimeImage = Annotated[
         help="Bowsprit's own code in engine pods; name a mirror of it here.",
     ),
 ]
+TimeLimit = Annotated[
+    int,
+    typer.Option(
+        metavar="SECONDS",
+        min=1,
+        help="How long a model may take to be judged; then the step is named that takes so long. Pulling of "
+        "images does not count.",
+    ),
+]
 Kubeconfig = Annotated[
     str | None,
     typer.Option(

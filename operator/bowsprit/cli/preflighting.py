@@ -10,12 +10,13 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from bowsprit.api.cures import CURES
+from bowsprit.api.defaults import PREFLIGHT_SECONDS
 from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.cli.options import ClusterRef
 from bowsprit.cli.planning import key_of
@@ -52,43 +53,48 @@ class Outcome:
         return BROKEN if self.report.verdict is Verdict.BROKEN else FINE
 
 
+class Terms(NamedTuple):
+    """How models are proven."""
+
+    runtime_image: str
+    time_limit_s: int = PREFLIGHT_SECONDS
+    look_s: float = LOOK_S
+
+
 def prove(
-    deployments: tuple[ModelDeployment, ...], runtime_image: str, cluster: ClusterRef, tell: Tell
+    deployments: tuple[ModelDeployment, ...], terms: Terms, cluster: ClusterRef, tell: Tell
 ) -> list[Outcome]:
     """Runs the Jobs of all models at the same time. Raises BadInput when the cluster cannot be reached."""
     with cluster_errors("see that `kubectl auth can-i create jobs` says yes here"):
-        return asyncio.run(_prove_all(deployments, runtime_image, cluster, tell))
+        return asyncio.run(_prove_all(deployments, terms, cluster, tell))
 
 
 async def _prove_all(
-    deployments: tuple[ModelDeployment, ...], runtime_image: str, cluster: ClusterRef, tell: Tell
+    deployments: tuple[ModelDeployment, ...], terms: Terms, cluster: ClusterRef, tell: Tell
 ) -> list[Outcome]:
     client = await connect(*cluster)
     try:
-        return list(
-            await asyncio.gather(*(prove_one(client, each, runtime_image, tell) for each in deployments))
-        )
+        return list(await asyncio.gather(*(prove_one(client, each, terms, tell) for each in deployments)))
     finally:
         await client.close()
 
 
-async def prove_one(
-    client: KubeClient, deployment: ModelDeployment, runtime_image: str, tell: Tell, look_s: float = LOOK_S
-) -> Outcome:
+async def prove_one(client: KubeClient, deployment: ModelDeployment, terms: Terms, tell: Tell) -> Outcome:
     key = key_of(deployment)
-    job = await client.create(JOBS, key.namespace, _job(deployment, runtime_image))
+    job = await client.create(JOBS, key.namespace, _job(deployment, terms))
     name, uid = job["metadata"]["name"], job["metadata"]["uid"]
     tell(f"{key}: Job {name} runs in namespace {key.namespace}")
     try:
-        return await _outcome(client, key, name, tell, look_s)
+        return await _outcome(client, key, name, tell, terms.look_s)
     finally:
         await client.delete(JOBS, key.namespace, name, uid=uid)
 
 
-def _job(deployment: ModelDeployment, runtime_image: str) -> dict[str, Any]:
+def _job(deployment: ModelDeployment, terms: Terms) -> dict[str, Any]:
     """Without an owner: it belongs to whoever has called."""
     key = key_of(deployment)
-    job = preflight_job(Owner(key.name, key.namespace, ""), deployment.spec, runtime_image)
+    owner = Owner(key.name, key.namespace, "")
+    job = preflight_job(owner, deployment.spec, terms.runtime_image, terms.time_limit_s)
     meta = {"generateName": f"{key.name}-preflight-", "namespace": key.namespace}
     return {**job, "metadata": meta, "spec": {**job["spec"], "ttlSecondsAfterFinished": LEFT_BEHIND_S}}
 

@@ -29,9 +29,8 @@ CONTRACT = 1
 TENSOR_SIZES = (1, 2, 4, 8)
 UNEVEN_TENSOR_SIZES = (1, 2, 3, 4, 5, 6, 7, 8)
 """Of an architecture that pads its dimensions."""
-TIME_LIMIT_SECONDS = 600
 _DEADLINE_SECONDS = 3600
-"""Of one pod, pulling of images included: far above TIME_LIMIT_SECONDS, which the runtime sees to itself."""
+"""Of one pod, pulling of images included: far above the time limit, which the runtime sees to itself."""
 _BACKOFF_LIMIT = 6
 """Tries after the first, with the Job controller's pauses of 10, 20, … 320 s in between."""
 _FINAL_EXIT_CODES = [1, 137]
@@ -86,7 +85,12 @@ def preflight_name(owner_name: str, key: str) -> str:
     return f"{owner_name}-preflight-{key}"
 
 
-def preflight_job(owner: Owner, spec: ModelDeploymentSpec, runtime_image: str) -> dict[str, Any]:
+def preflight_job(
+    owner: Owner,
+    spec: ModelDeploymentSpec,
+    runtime_image: str,
+    time_limit_s: int = defaults.PREFLIGHT_SECONDS,
+) -> dict[str, Any]:
     """The batch/v1 Job."""
     key = preflight_key(spec, owner.namespace)
     return {
@@ -102,7 +106,7 @@ def preflight_job(owner: Owner, spec: ModelDeploymentSpec, runtime_image: str) -
                     {"action": "FailJob", "onExitCodes": {"operator": "In", "values": _FINAL_EXIT_CODES}},
                 ]
             },
-            "template": _template(owner, spec, key, runtime_image),
+            "template": _template(owner, spec, key, runtime_image, time_limit_s),
         },
     }
 
@@ -123,16 +127,19 @@ def _labels(owner: Owner, key: str) -> dict[str, str]:
     return {**labels.model_labels(owner.name), labels.COMPONENT: "preflight", labels.PREFLIGHT: key}
 
 
-def _template(owner: Owner, spec: ModelDeploymentSpec, key: str, runtime_image: str) -> dict[str, Any]:
+def _template(
+    owner: Owner, spec: ModelDeploymentSpec, key: str, runtime_image: str, time_limit_s: int
+) -> dict[str, Any]:
     """Its pods do not carry the model's label: that one is for what serves."""
     revision = revision_of(spec, None, owner.name, {runtime.RUNTIME_CONTAINER: runtime_image})
     full = revision.spec
     containers = surroundings.init_containers(revision, surroundings.SMALL_FILES)
+    proving = _container(owner.name, full, surroundings.engine_image(revision), time_limit_s)
     pod: dict[str, Any] = {
         "restartPolicy": "Never",
         "activeDeadlineSeconds": _DEADLINE_SECONDS,
         "initContainers": [_tells_its_log(each) for each in containers],
-        "containers": [_tells_its_log(_container(owner.name, full, surroundings.engine_image(revision)))],
+        "containers": [_tells_its_log(proving)],
         "volumes": surroundings.volumes(full),
         "securityContext": POD_SECURITY,
         "tolerations": _tolerations(full),
@@ -154,13 +161,14 @@ def _machine(spec: ModelDeploymentSpec) -> dict[str, str]:
     return {label: selector[label] for label in _MACHINE_LABELS if label in selector}
 
 
-def _container(name: str, spec: ModelDeploymentSpec, image: str) -> dict[str, Any]:
+def _container(name: str, spec: ModelDeploymentSpec, image: str, time_limit_s: int) -> dict[str, Any]:
     env = [
         *surroundings.common_env(spec),
         # The NVIDIA runtime hands all GPUs of a node to whoever does not say this.
         {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"},
     ]
-    request = {"name": names.PREFLIGHT_ENV, "value": canonical_json(_request(name, spec))}
+    wanted = {**_request(name, spec), "timeLimitSeconds": time_limit_s}
+    request = {"name": names.PREFLIGHT_ENV, "value": canonical_json(wanted)}
     return {
         "name": ENGINE_CONTAINER,
         "image": image,
@@ -185,7 +193,6 @@ def _request(name: str, spec: ModelDeploymentSpec) -> dict[str, Any]:
         "tensors": list(sizes),
         "pipeline": explicit.stages,
         "unevenTensorParallel": uneven,
-        "timeLimitSeconds": TIME_LIMIT_SECONDS,
     }
 
 

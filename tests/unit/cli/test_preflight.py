@@ -10,7 +10,7 @@ import pytest
 
 from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.cli import preflighting
-from bowsprit.cli.preflighting import BROKEN, FINE, NO_VERDICT, Outcome, outcome_parts, prove_one
+from bowsprit.cli.preflighting import BROKEN, FINE, NO_VERDICT, Outcome, Terms, outcome_parts, prove_one
 from bowsprit.cli.screen import plain
 from bowsprit.cluster.resources import JOBS, PODS, Resource
 from bowsprit.facts.report import parse_report
@@ -51,7 +51,8 @@ class Cluster:
 async def proven(cluster: Cluster) -> tuple[Outcome, list[str]]:
     told: list[str] = []
     deployment = ModelDeployment.model_validate(model("llama", "chat"))
-    outcome = await prove_one(cluster, deployment, "runtime:1", told.append, look_s=0)  # type: ignore[arg-type]
+    terms = Terms("runtime:1", time_limit_s=45, look_s=0)
+    outcome = await prove_one(cluster, deployment, terms, told.append)  # type: ignore[arg-type]
     return outcome, told
 
 
@@ -69,6 +70,14 @@ async def test_the_job_has_no_owner_is_not_the_operators_and_goes_by_itself_when
     (job,) = cluster.created
     assert job["metadata"].keys() == {"generateName", "namespace"}
     assert job["spec"]["ttlSecondsAfterFinished"] > 0
+
+
+async def test_the_time_limit_is_the_callers() -> None:
+    cluster = Cluster("fine")
+    await proven(cluster)
+    (engine,) = cluster.created[0]["spec"]["template"]["spec"]["containers"]
+    (request,) = (each["value"] for each in engine["env"] if each["name"] == "BOWSPRIT_PREFLIGHT")
+    assert json.loads(request)["timeLimitSeconds"] == 45
 
 
 async def test_what_holds_it_up_is_told_once() -> None:
