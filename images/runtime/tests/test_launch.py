@@ -66,6 +66,9 @@ def test_waiting_for_the_heads_address_ends(capsys: pytest.CaptureFixture[str]) 
 
 # ---- as the engine container runs it ----
 
+CLOSING = ["--middleware", "bowsprit_runtime.leave.CloseConnections"]
+"""What every server gets, for its end."""
+
 TELL = """
 import json, os, signal, sys
 def main():
@@ -105,7 +108,7 @@ def test_the_process_becomes_vllm_and_ends_with_its_exit_code(image: Path) -> No
     assert (launched.returncode, errors) == (7, "")
     answer = told(output)
     assert answer["pid"] == launched.pid
-    assert answer["arguments"] == ["serve", "model", "--port", "1"]
+    assert answer["arguments"] == ["serve", "model", "--port", "1", *CLOSING]
     assert answer["environ"]["PYTHONPATH"] == f"{RUNTIME}:{image}"
 
 
@@ -116,7 +119,7 @@ def test_a_script_on_the_path_is_the_way_to_start_it(image: Path, tmp_path: Path
     script.chmod(0o755)
     with start(image, "model", PATH=f"{script.parent}:{os.environ['PATH']}") as launched:
         output, _ = launched.communicate()
-    assert output.splitlines()[-1] == "wrapped serve model"
+    assert output.splitlines()[-1] == f"wrapped serve model {' '.join(CLOSING)}"
 
 
 def test_a_script_that_cannot_run_is_passed_over(image: Path, tmp_path: Path) -> None:
@@ -127,7 +130,13 @@ def test_a_script_that_cannot_run_is_passed_over(image: Path, tmp_path: Path) ->
     with start(image, "model", PATH=f"{script.parent}:{os.environ['PATH']}") as launched:
         output, _ = launched.communicate()
     assert f"bowsprit: {script} cannot be run (No such file or directory)\n" in output
-    assert told(output)["arguments"] == ["serve", "model"]
+    assert told(output)["arguments"] == ["serve", "model", *CLOSING]
+
+
+def test_a_rank_without_a_server_has_no_connections_to_close(image: Path) -> None:
+    with start(image, "model", "--headless") as launched:
+        output, _ = launched.communicate()
+    assert told(output)["arguments"] == ["serve", "model", "--headless"]
 
 
 def test_signals_reach_vllm(image: Path) -> None:

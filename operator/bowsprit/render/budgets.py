@@ -3,9 +3,11 @@
 Start: 600 s (vLLM's own VLLM_ENGINE_READY_TIMEOUT_S: imports, compilation, graph capture) plus the time to
 fetch and load the weights at 100 MiB/s, a slow network volume. Weights of unknown size get two hours.
 
-Stop: new requests still arrive until every proxy has dropped the pod, so the pod first sleeps (vLLM answers
-500 to what arrives while it drains), then drains, then tears down: terminationGracePeriodSeconds = pre-stop +
-drain + teardown.
+Stop: new requests still arrive until every proxy has dropped the pod, and over connections that are open, and
+vLLM answers 500 to what arrives while it drains. So the pod first goes on serving while it closes connections
+(`leave` of the runtime: at least the pre-stop, at most the drain longer), then drains, then tears down:
+terminationGracePeriodSeconds = pre-stop + drain + teardown. Whichever of the two its time goes to, a request
+that was under way has pre-stop + drain to finish.
 """
 
 from __future__ import annotations

@@ -52,8 +52,13 @@ def head_extras(name: str, spec: ModelDeploymentSpec, weight_bytes: int | None) 
         # Six misses: the API server's loop lags under load, and a restart costs minutes of loading.
         "livenessProbe": _probe(health, 6),
         "readinessProbe": _probe(listed, 3),
-        "lifecycle": {"preStop": {"sleep": {"seconds": budgets.PRE_STOP_SECONDS}}},
+        "lifecycle": {"preStop": {"exec": {"command": _leave_command(spec)}}},
     }
+
+
+def _leave_command(spec: ModelDeploymentSpec) -> list[str]:
+    most = budgets.PRE_STOP_SECONDS + budgets.stopping(spec).drain_seconds
+    return runtime.command("leave", str(budgets.PRE_STOP_SECONDS), str(most))
 
 
 def worker_extras() -> dict[str, Any]:

@@ -46,6 +46,11 @@ def engine(template: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def pre_stop(template: dict[str, Any]) -> list[str]:
+    command: list[str] = engine(template)["lifecycle"]["preStop"]["exec"]["command"]
+    return command
+
+
 def env(template: dict[str, Any]) -> dict[str, Any]:
     variables = engine(template)["env"]
     assert len({variable["name"] for variable in variables}) == len(variables)
@@ -221,7 +226,19 @@ def test_a_worker_is_judged_by_the_runtime_and_stops_after_its_head() -> None:
     _, worker = templates(workload(OWNER, revision(), FIVE_PODS, 1))
     runtime = ["python3", "/opt/bowsprit/runtime"]
     assert engine(worker)["livenessProbe"]["exec"]["command"] == [*runtime, "alive"]
-    assert engine(worker)["lifecycle"]["preStop"]["exec"]["command"] == [*runtime, "drain", "8000"]
+    assert pre_stop(worker) == [*runtime, "drain", "8000"]
+
+
+@pytest.mark.parametrize(
+    ("template", "seconds"),
+    [({}, ("10", "70")), ({"terminationGracePeriodSeconds": 330}, ("10", "310"))],
+    ids=["by default", "a long grace period"],
+)
+def test_a_head_serves_until_its_clients_have_gone(
+    template: dict[str, Any], seconds: tuple[str, str]
+) -> None:
+    head, _ = templates(workload(OWNER, revision(template={"spec": template}), FIVE_PODS, 1))
+    assert pre_stop(head) == ["python3", "/opt/bowsprit/runtime", "leave", *seconds]
 
 
 def test_images_that_preflight_has_run_are_named_by_their_digests() -> None:

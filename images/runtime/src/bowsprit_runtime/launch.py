@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from bowsprit_runtime import alive, reasons, serve_arguments, vllm_distribution
+from bowsprit_runtime import alive, leave, reasons, serve_arguments, vllm_distribution
 from bowsprit_runtime.distributions import RUNTIME
 from bowsprit_runtime.plugins import MODEL_ARCHITECTURES_GROUP, MODEL_ARCHITECTURES_PLUGIN, Plugin, plugins_of
 
@@ -42,7 +42,10 @@ def main(arguments: list[str]) -> int:
     head = serve_arguments.head(final)
     if head and not wait_for_address(head[0]):
         return 1
-    alive.remember(head if serve_arguments.is_headless(final) else None)
+    headless = serve_arguments.is_headless(final)
+    alive.remember(head if headless else None)
+    if not headless:
+        final += ["--middleware", leave.MIDDLEWARE]
     _say(f"VLLM_PLUGINS={environ.get('VLLM_PLUGINS', '(all)')}; starting vllm serve")
     for command in commands():
         _become([*command, *final], environ)
