@@ -38,7 +38,7 @@ def wheel(
     file = folder / f"{stem}-{version}-{tag}.whl"
     with zipfile.ZipFile(file, "w") as archive:
         for path, text in contents.items():
-            archive.writestr(path, text)
+            archive.writestr(zipfile.ZipInfo(path), text)  # without the time: the same bytes each time
     return file
 
 
