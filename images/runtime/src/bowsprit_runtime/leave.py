@@ -2,11 +2,10 @@
 
 A pod that is deleted gets no new connections once every proxy has dropped it, but those that are open stay
 with it, and vLLM answers 500 to whatever comes over them while it drains. So from the pre-stop on every
-answer closes its connection; the client opens its next one to another pod. A connection on which a long answer was
-under way is closed by the answer after it, so vLLM goes on serving until nothing has been answered for longer
-than it keeps an idle connection open.
+answer closes its connection; the client opens its next one to another pod. A connection on which a long
+answer was under way is closed by the answer after it, so vLLM goes on serving until nothing has been
+answered for longer than it keeps an idle connection open.
 """
-
 from __future__ import annotations
 
 import os
