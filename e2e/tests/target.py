@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bowsprit.api.defaults import RUNTIME_IMAGE
 from e2e.cluster.control_plane import KubectlFailed
 
 Manifest = Mapping[str, Any]
@@ -28,6 +29,10 @@ class Target:
     """Namespace and name of a PersistentVolumeClaim that pods on all nodes can mount -> its manifests."""
     resource: str
     """What GPUs are called in this cluster."""
+    uneven_llama: str = ""
+    """Image of the plugin example images/plugin-example/uneven-llama; empty where there is none."""
+    runtime: str = RUNTIME_IMAGE
+    """Image of images/runtime, for commands that are run beside the operator."""
 
     def kubectl(self, *arguments: str, input: str | None = None) -> str:
         """kubectl's output. An error is an exception with kubectl's own words."""
