@@ -20,6 +20,9 @@ LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
 LWS_RANK = "leaderworkerset.sigs.k8s.io/worker-index"
 
+GroupId = tuple[str, str, str]
+"""Namespace, workload, and group in it."""
+
 
 class State(StrEnum):
     WAITING = "waiting"
@@ -43,6 +46,8 @@ class Group:
     pods: tuple[PodView, ...]
     """By rank."""
     state: State
+    broken: bool = False
+    """A pod of it says that the group must go, whether or not it goes already."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -56,6 +61,10 @@ class Group:
     @property
     def ready(self) -> bool:
         return self.state is State.STANDING and all(pod.ready for pod in self.pods)
+
+    @property
+    def id(self) -> GroupId:
+        return group_of(self.pods[0])
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -116,13 +125,23 @@ def membership(pod: PodView) -> tuple[str, str]:
     return pod.name.rsplit("-", 2)[0], pod.name
 
 
+def group_of(pod: PodView) -> GroupId:
+    return (pod.namespace, *membership(pod))
+
+
+def is_rank(pod: PodView) -> bool:
+    """Whether it serves in a group of several pods."""
+    return LWS_NAME in pod.labels
+
+
 def _group(
     workload: Child, index: str, pods: Sequence[PodView], is_broken: Callable[[PodView], bool]
 ) -> Group:
     assert workload.layout is not None
     ranked = tuple(sorted(pods, key=_rank))
-    state = _state(ranked, workload.layout, is_broken)
-    return Group(workload=workload, layout=workload.layout, index=index, pods=ranked, state=state)
+    broken = any(is_broken(pod) for pod in ranked)
+    state = _state(ranked, workload.layout, broken)
+    return Group(workload, workload.layout, index, ranked, state, broken)
 
 
 def _rank(pod: PodView) -> tuple[int, str]:
@@ -130,10 +149,10 @@ def _rank(pod: PodView) -> tuple[int, str]:
     return (int(rank) if rank.isdigit() else 0), pod.name
 
 
-def _state(pods: Sequence[PodView], layout: Layout, is_broken: Callable[[PodView], bool]) -> State:
+def _state(pods: Sequence[PodView], layout: Layout, broken: bool) -> State:
     if any(pod.terminating for pod in pods):
         return State.LEAVING
-    if any(is_broken(pod) for pod in pods):
+    if broken:
         return State.BROKEN
     with_node = sum(1 for pod in pods if placed(pod))
     if with_node == layout.pods == len(pods):

@@ -2,7 +2,8 @@
 
 A pinned pod can still lose its node: somebody else's pod took the GPU first, the kubelet refuses it, the node
 goes away. Then its whole group is removed and planned again, and the node rests for a growing time, so that
-the next plan does not walk into the same wall.
+the next plan does not walk into the same wall. A group that loses a rank while it runs must go as well; no
+node is to blame for that, so it is the group that waits when it goes on dying.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bowsprit.controller.groups import Group, State, membership, placed
+from bowsprit.controller.backoff import Backoff
+from bowsprit.controller.groups import Group, GroupId, State, group_of, is_rank, placed
 from bowsprit.inventory.pods import PodView
 from bowsprit.render.names import PLACEMENT_GATE
 from bowsprit.status.observed import PodFailure
@@ -22,10 +24,6 @@ FORGIVEN_S = 600.0
 """A node that has not failed for so long after its rest starts again with a short one."""
 UNSCHEDULABLE_S = 5.0
 """How long the scheduler's "no" to a pinned pod may stand: it retries by itself when a pod has just left."""
-
-
-GroupId = tuple[str, str, str]
-"""Namespace, workload, and group in it."""
 
 
 @dataclass(slots=True)
@@ -42,8 +40,8 @@ class Failures:
     have other GPUs."""
 
     failed: dict[GroupId, PodFailure] = field(default_factory=dict)
-    """Group -> how its last placement failed, until it stands again. Its pods may be replaced sooner than
-    anybody looks at them."""
+    """Group -> how its last placement failed, until it stands again, or how a rank of it ended, until it
+    serves again. Its pods may be replaced sooner than anybody looks at them."""
 
     tidy_at: float = 0.0
     stood: set[GroupId] = field(default_factory=set)
@@ -51,14 +49,17 @@ class Failures:
     bereft: set[GroupId] = field(default_factory=set)
     """Groups that have lost a member. Others may have put a new pod in its place before anybody looks, and
     ranks that have lost each other do not find together again: what is left of the group must go."""
+    backoff: Backoff = field(default_factory=Backoff)
 
     def observe(self, pods: Iterable[PodView], now: float) -> None:
         """Counts failures and runs the clocks for some pods."""
         for pod in pods:
-            if PLACEMENT_GATE in pod.gates and _group_of(pod) in self.stood:
-                self.bereft.add(_group_of(pod))
+            if PLACEMENT_GATE in pod.gates and group_of(pod) in self.stood:
+                self.bereft.add(group_of(pod))
             elif pod.phase == "Failed" and pod.reason:
                 self._fail(pod, now)
+            elif is_rank(pod) and pod.has_ended and not pod.terminating:
+                self._died(pod, now)
             elif pod.bound:
                 self._bound(pod)
             elif placed(pod) and not pod.terminating:
@@ -74,19 +75,20 @@ class Failures:
         uids, groups = set(), set()
         for pod in pods:
             uids.add(pod.uid)
-            groups.add(_group_of(pod))
+            groups.add(group_of(pod))
         self.judged &= uids
         self.unbound_since = {uid: at for uid, at in self.unbound_since.items() if uid in uids}
         self.failed = {group: failure for group, failure in self.failed.items() if group in groups}
         self.stood &= groups
         self.bereft &= groups
+        self.backoff.forget(now)
 
     def settle(self, groups: Iterable[Group]) -> None:
         """Notes the groups that stand, forgetting their failures, and those that start anew."""
         for group in groups:
-            identity = _group_of(group.pods[0])
-            if group.state is State.STANDING and all(pod.bound for pod in group.pods):
-                self.failed.pop(identity, None)
+            identity, failure = group.id, self.of(group)
+            if failure and (group.ready or (failure.binding and _stands(group))):
+                del self.failed[identity]
             if group.state is State.STANDING and group.layout.pods > 1:
                 self.stood.add(identity)
             if group.state is State.WAITING:
@@ -95,7 +97,7 @@ class Failures:
 
     def of(self, group: Group) -> PodFailure | None:
         """How the group's last placement failed."""
-        return self.failed.get(_group_of(group.pods[0]))
+        return self.failed.get(group.id)
 
     def overdue(self, pod: PodView, now: float) -> bool:
         """Its time to bind is over, and nobody has judged it yet."""
@@ -104,15 +106,17 @@ class Failures:
 
     def dooms(self, pod: PodView) -> bool:
         """Its group must go: it had its time to bind and did not, or its group has lost a member."""
-        return (pod.uid in self.judged and not pod.bound) or (placed(pod) and _group_of(pod) in self.bereft)
+        return (pod.uid in self.judged and not pod.bound) or (placed(pod) and group_of(pod) in self.bereft)
 
     def at_rest(self, now: float) -> frozenset[str]:
         """Nodes to leave alone."""
         return frozenset(node for node, (_, until) in self.resting.items() if until > now)
 
     def next_wake(self, pods: Iterable[PodView], now: float) -> float | None:
-        """Seconds until a clock runs out for these pods or for a node's rest; None when none runs."""
+        """Seconds until a clock runs out for these pods, a node's rest or a group's pause; None when none
+        runs."""
         ends = [until for _, until in self.resting.values() if until > now]
+        ends += self.backoff.ends(now)
         for pod in pods:
             since = self.unbound_since.get(pod.uid)
             if since is not None and pod.uid not in self.judged:
@@ -137,14 +141,26 @@ class Failures:
         if pod.uid in self.judged:
             return
         self.judged.add(pod.uid)
-        self.failed[_group_of(pod)] = self._told(pod)
+        self.failed[group_of(pod)] = self._told(pod)
         if pod.finished:
-            self.bereft.add(_group_of(pod))
+            self.bereft.add(group_of(pod))
         count, until = self.resting.get(pod.node, (0, now))
         if now - until > FORGIVEN_S:
             count = 0
         self.resting[pod.node] = (count + 1, now + min(REST_START_S * 2.0**count, REST_MAX_S))
 
+    def _died(self, pod: PodView, now: float) -> None:
+        """Once for each life of a group: the ranks that are left die of the first one's death."""
+        group, trouble = group_of(pod), pod.trouble
+        if group in self.bereft or trouble is None:
+            return
+        self.bereft.add(group)
+        count, pause = self.backoff.died(group, now)
+        message = f"pod {pod.name}: {trouble.message}."
+        if pause:
+            message += f" {count} deaths in a row: it starts again {pause:g} s after the last."
+        self.failed[group] = PodFailure(trouble.reason, message, ended=True)
 
-def _group_of(pod: PodView) -> GroupId:
-    return (pod.namespace, *membership(pod))
+
+def _stands(group: Group) -> bool:
+    return group.state is State.STANDING and all(pod.bound for pod in group.pods)

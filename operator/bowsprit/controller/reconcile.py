@@ -20,7 +20,7 @@ from bowsprit.controller.book import FLEET, Book
 from bowsprit.controller.complaints import refusals
 from bowsprit.controller.factsource import FactSource
 from bowsprit.controller.frame import Declared, Frame, frame_of, promising, wish_from
-from bowsprit.controller.groups import placed
+from bowsprit.controller.groups import GroupId, placed
 from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.metrics import Metrics
 from bowsprit.controller.placement import Failures
@@ -58,6 +58,8 @@ class _Model:
     """Something changed while the writer was busy."""
     held_back: bool = False
     """Its pods are there, and the GPUs that they are to have are not free yet."""
+    paused: bool = False
+    """Its pods are there, and one of its groups must not start yet."""
 
 
 @dataclass(slots=True)
@@ -68,6 +70,7 @@ class _Pass:
     fleet: Fleet
     free: Spare
     unanswered: frozenset[PinId]
+    paused: frozenset[GroupId]
 
 
 class Reconciler:
@@ -114,7 +117,13 @@ class Reconciler:
             self._look(declared, knowledge)
         fleet = self._rested(self._book.ledger.fleet(), now)
         wishes = [model.wish for model in self._models.values() if model.wish is not None]
-        work = _Pass(set(alive), fleet, self._free(fleet), self._book.reservations.unanswered)
+        work = _Pass(
+            set(alive),
+            fleet,
+            self._free(fleet),
+            self._book.reservations.unanswered,
+            self._failures.backoff.paused(now),
+        )
         with self._metrics.plan_seconds.time():
             plan = await asyncio.to_thread(plan_all, wishes, fleet)
         for key in sorted(self._models):
@@ -130,11 +139,12 @@ class Reconciler:
         return free
 
     def _due_again(self) -> set[ModelKey]:
-        """Models to look at though nothing of theirs has changed: a clock ran out, or they wait for GPUs that
-        are not free yet."""
+        """Models to look at though nothing of theirs has changed: a clock ran out or runs, or they wait for
+        GPUs that are not free yet."""
         now = asyncio.get_running_loop().time()
         late = {key for key, pods in self._unbound() if any(self._failures.overdue(pod, now) for pod in pods)}
-        return late | {key for key, model in self._models.items() if model.held_back}
+        waiting = {key for key, model in self._models.items() if model.held_back or model.paused}
+        return late | waiting
 
     def _unbound(self) -> Iterator[tuple[ModelKey, list[PodView]]]:
         """Pods that have their node and are not bound to it yet, by model."""
@@ -219,7 +229,8 @@ class Reconciler:
 
     def _is_broken(self, pod: PodView) -> bool:
         lost = bool(pod.node) and placed(pod) and self._book.node(pod.node) is None
-        return lost or pod.finished or self._failures.dooms(pod)
+        ended = pod.finished and not pod.terminating
+        return lost or ended or self._failures.dooms(pod)
 
     def _is_lost(self, node: str) -> bool:
         view = self._book.node(node)
@@ -259,8 +270,8 @@ class Reconciler:
             return
         model.frame = self._with_latest_status(model.frame)
         lost = {node for node in model.frame.nodes if self._is_lost(node)}
-        steps = steps_of(model.frame, plan, work.free, lost, work.unanswered)
-        model.held_back = steps.held_back
+        steps = steps_of(model.frame, plan, work.free, lost, unanswered=work.unanswered, paused=work.paused)
+        model.held_back, model.paused = steps.held_back, steps.paused
         self._book.reservations.decide(steps.pins)
         model.writer = asyncio.create_task(self._write(key, model, steps))
         self._writing.add(model.writer)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bowsprit.controller.children import PREFLIGHT_KINDS, WORKLOADS
 from bowsprit.controller.frame import Frame
-from bowsprit.controller.groups import Group, State, placed
+from bowsprit.controller.groups import Group, GroupId, placed
 from bowsprit.controller.preflight import preflight_leftovers, preflight_manifests
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.result import Layout, ModelPlan, ReplicaPlan
@@ -27,13 +27,20 @@ FIRST_TO_GO = "-1000"
 """Deletion cost of a pod that scaling down is to take first; pods have 0 unless somebody says otherwise."""
 
 
+FORCED = 0
+"""Seconds of grace: none, and no waiting for a kubelet that is gone."""
+BRIEF = 1
+"""Seconds of grace for the ranks of a group that has lost one: they can finish nothing, and their GPUs are
+wanted. (The kubelet gives a container two more after its pre-stop.)"""
+
+
 @dataclass(frozen=True, slots=True)
 class Deletion:
     kind: str
     name: str
     uid: str
-    forced: bool = False
-    """Without waiting for a kubelet that is gone."""
+    grace_seconds: int | None = None
+    """How long a pod may take to end; None leaves it what it asks for itself."""
     owner: str = ""
     """uid of the ModelDeployment that it must still belong to; empty when that does not matter."""
 
@@ -81,6 +88,8 @@ class Steps:
     pins: tuple[Pin, ...] = ()
     held_back: bool = False
     """A replica has all its pods, and what they take is not free yet."""
+    paused: bool = False
+    """A group waits for the end of its pause (backoff.py)."""
 
 
 def steps_of(
@@ -88,13 +97,15 @@ def steps_of(
     plan: ModelPlan | None,
     free: Spare,
     gone: Iterable[str],
+    *,
     unanswered: Container[PinId] = (),
+    paused: Container[GroupId] = (),
 ) -> Steps:
     """The writes for one model.
 
     `free`: what is free now; pins take theirs out of it, so that models of one pass share it.
     `gone`: nodes that no longer exist or no longer answer. `unanswered`: earlier pins that may have come
-    true; what they take is off `free` already.
+    true; what they take is off `free` already. `paused`: groups that must not start yet.
     """
     lost_nodes = frozenset(gone)
     evictions = tuple(_evictions(frame, lost_nodes))
@@ -104,7 +115,8 @@ def steps_of(
         return Steps(manifests=proof, evictions=evictions, deletions=leftovers)
     manifests = tuple(_free_names(frame, _manifests(frame, workloads_wanted(frame, plan))))
     applied = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests}
-    pins, held_back = _pins(frame, plan, free, unanswered)
+    startable = list(_without_node(frame, plan))
+    pins, held_back = _pins((each for each in startable if each[0].id not in paused), free, unanswered)
     return Steps(
         manifests=(*proof, *manifests),
         rankings=tuple(_rankings(frame, plan)),
@@ -112,6 +124,7 @@ def steps_of(
         deletions=(*leftovers, *_prune(frame, applied)),
         pins=pins,
         held_back=held_back,
+        paused=any(group.id in paused for group, _ in startable),
     )
 
 
@@ -172,14 +185,18 @@ def _rankings(frame: Frame, plan: ModelPlan) -> Iterator[Ranking]:
 def _evictions(frame: Frame, lost_nodes: frozenset[str]) -> Iterator[Deletion]:
     """Pods of groups that must go, and pods that a lost node will never let go by itself."""
     for group in frame.groups:
-        is_doomed = group.state is State.BROKEN or group in frame.replicas.lost
+        doomed = group.broken or group in frame.replicas.lost
+        brief = group.broken and group.layout.pods > 1
         for pod in group.pods:
-            forced = pod.node in lost_nodes and pod.bound
-            if (is_doomed and not pod.terminating) or (pod.terminating and forced):
-                yield Deletion("Pod", pod.name, pod.uid, forced)
+            if pod.node in lost_nodes and pod.bound and (doomed or pod.terminating):
+                yield Deletion("Pod", pod.name, pod.uid, FORCED)
+            elif brief and not (pod.terminating and pod.grace <= BRIEF):
+                yield Deletion("Pod", pod.name, pod.uid, BRIEF)
+            elif doomed and not pod.terminating:
+                yield Deletion("Pod", pod.name, pod.uid)
     for pod in (pod for pods in frame.stragglers for pod in pods):
         if pod.terminating and pod.bound and pod.node in lost_nodes:
-            yield Deletion("Pod", pod.name, pod.uid, forced=True)
+            yield Deletion("Pod", pod.name, pod.uid, FORCED)
 
 
 def _prune(frame: Frame, applied: set[tuple[str, str]]) -> Iterator[Deletion]:
@@ -206,7 +223,7 @@ def _old_revisions(frame: Frame) -> Iterator[Deletion]:
 
 
 def _pins(
-    frame: Frame, plan: ModelPlan, free: Spare, unanswered: Container[PinId]
+    startable: Iterable[tuple[Group, ReplicaPlan]], free: Spare, unanswered: Container[PinId]
 ) -> tuple[tuple[Pin, ...], bool]:
     """Pods that can have their node now: whole groups, or the rest of one, and only where all that they
     take is free.
@@ -215,7 +232,7 @@ def _pins(
     """
     ready: list[Pin] = []
     held_back = False
-    for group, replica in _without_node(frame, plan):
+    for group, replica in startable:
         pins = list(_assign(group, replica))
         load = load_of_pins(pin for pin in pins if pin.id not in unanswered)
         if all(free[thing] >= amount for thing, amount in load.items()):

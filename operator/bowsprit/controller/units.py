@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from bowsprit.controller.frame import Frame
 from bowsprit.controller.groups import Group, placed
 from bowsprit.controller.replicas import holding, remains
+from bowsprit.inventory.containers import Trouble
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.result import ReplicaPlan
 from bowsprit.render.labels import REVISION
@@ -22,7 +23,7 @@ def units_of(
     `is_lost` says of a node that it is gone or not Ready; `refused`, how a group's last placement failed.
     """
     units = [
-        _unit(group, plan, leaving, is_lost, _failure(group) or refused(group))
+        _unit(group, plan, leaving, is_lost, refused(group) or _failure(group))
         for group, plan, leaving in _pairs(frame)
     ]
     return (*units, *(_straggler(pods) for pods in frame.stragglers))
@@ -58,7 +59,6 @@ def _unit(
     failure: PodFailure | None,
 ) -> Unit:
     alive = [pod for pod in group.pods if not pod.finished and not pod.terminating]
-    failed = [pod for pod in group.pods if pod.phase == "Failed"]
     return Unit(
         replica=plan,
         revision=group.workload.revision,
@@ -66,7 +66,6 @@ def _unit(
         pinned=sum(1 for pod in alive if placed(pod)),
         bound=sum(1 for pod in alive if pod.bound),
         ready=sum(1 for pod in alive if pod.ready),
-        failed=len(failed),
         failure=failure,
         lost_nodes=tuple(sorted({node for node in group.nodes if is_lost(node)})),
         leaving=leaving,
@@ -79,4 +78,10 @@ def _failure(group: Group) -> PodFailure | None:
             return PodFailure(pod.reason, pod.message)
         if pod.phase == "Failed":
             return PodFailure(pod.reason or "Failed", pod.message, binding=bool(pod.reason))
+        if pod.trouble is not None and not pod.ready and not pod.terminating:
+            return _told(pod.name, pod.trouble)
     return None
+
+
+def _told(pod: str, trouble: Trouble) -> PodFailure:
+    return PodFailure(trouble.reason, f"pod {pod}: {trouble.message}", ended=trouble.ended)

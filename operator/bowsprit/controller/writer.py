@@ -184,9 +184,8 @@ class Writer:
         if deletion.owner and not await self._still_owned(resource, key, deletion):
             return
         self._check()
-        grace = 0 if deletion.forced else None
         await self._client.delete(
-            resource, key.namespace, deletion.name, uid=deletion.uid, grace_seconds=grace
+            resource, key.namespace, deletion.name, uid=deletion.uid, grace_seconds=deletion.grace_seconds
         )
         self._written.pop(deletion.uid, None)
 

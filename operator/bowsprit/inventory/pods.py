@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from bowsprit.api.names import MODEL_LABEL
 from bowsprit.api.pod_requests import pod_requests
+from bowsprit.inventory.containers import Trouble, trouble_of
 from bowsprit.inventory.wire import MOST_UNITS, NOTHING, label_text, mapping, mappings, text
 from bowsprit.plan.needs import Needs
 
@@ -50,7 +51,11 @@ class PodView:
     """status.reason, e.g. UnexpectedAdmissionError or Evicted; of a pod that is not scheduled, why not."""
     message: str = ""
     """The kubelet's or the scheduler's own words to `reason`, at most 256 characters."""
+    trouble: Trouble | None = None
+    """What its containers say is wrong, or was; only of pods of ours."""
     terminating: bool = False
+    grace: int = 0
+    """Seconds that it is given to end, once it is on its way out."""
     gates: tuple[str, ...] = ()
     """Names of its scheduling gates."""
     scheduled: bool = False
@@ -70,6 +75,11 @@ class PodView:
     def finished(self) -> bool:
         """Succeeded or Failed: the kubelet has given its GPUs back."""
         return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def has_ended(self) -> bool:
+        """A container of it has ended or failed, and may have been started again."""
+        return self.trouble is not None and self.trouble.ended
 
     @property
     def is_there(self) -> bool:
@@ -100,6 +110,8 @@ def pod_facts(pod: Mapping[str, Any]) -> PodView:
     words = status if scheduled or status.get("reason") else scheduling
     message = words.get("message")
     gpus, needs = _asked(spec)
+    kept = _kept_labels(metadata)
+    grace = metadata.get("deletionGracePeriodSeconds")
     return PodView(
         namespace=text(metadata.get("namespace")) or "default",
         name=text(metadata.get("name")),
@@ -111,13 +123,15 @@ def pod_facts(pod: Mapping[str, Any]) -> PodView:
         phase=text(status.get("phase")),
         reason=text(words.get("reason")),
         message=message[:_MESSAGE_MAX] if isinstance(message, str) else "",
+        trouble=trouble_of(status) if MODEL_LABEL in kept else None,
         terminating=bool(metadata.get("deletionTimestamp")),
+        grace=grace if isinstance(grace, int) else 0,
         gates=tuple(text(gate.get("name")) for gate in mappings(spec.get("schedulingGates"))),
         scheduled=scheduled,
         ready=readiness.get("status") == "True",
         owner_uid=_owner_uid(metadata),
         deletion_cost=text(mapping(metadata.get("annotations")).get(DELETION_COST)),
-        labels=_kept_labels(metadata),
+        labels=kept,
     )
 
 

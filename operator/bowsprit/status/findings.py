@@ -227,17 +227,31 @@ def rolling_out(observed: Observed) -> Finding | None:
     return Finding(Reason.ROLLING_OUT, f"{message} {_failure(unit)}" if unit else message, Course.WORKING)
 
 
+def replica_failed(observed: Observed) -> Finding | None:
+    """A replica of which a container has ended or cannot start, wherever its pods are by now."""
+    unit = _failing(observed)
+    if unit is None or observed.ready >= observed.wanted:
+        return None
+    message = f"{observed.ready} of {count(observed.wanted, 'replica')} ready. {_failure(unit)}"
+    return Finding(Reason.REPLICAS_NOT_READY, message, Course.WORKING)
+
+
 def replicas_not_ready(observed: Observed) -> Finding | None:
     if observed.ready >= observed.wanted:
         return None
-    unit = _failing(observed)
-    why = _failure(unit) if unit else "The engine is starting."
-    message = f"{observed.ready} of {count(observed.wanted, 'replica')} ready. {why}"
+    message = f"{observed.ready} of {count(observed.wanted, 'replica')} ready. The engine is starting."
     return Finding(Reason.REPLICAS_NOT_READY, message, Course.WORKING)
 
 
 def _failing(observed: Observed) -> Unit | None:
-    return _worst(unit for unit in observed.current if unit.failure is not None and not unit.serves)
+    return _worst(unit for unit in observed.attempts if _failed_itself(unit))
+
+
+def _failed_itself(unit: Unit) -> bool:
+    """Neither its nodes nor the scheduler have refused it."""
+    failure = unit.failure
+    refused = failure is None or failure.binding or failure.reason == UNSCHEDULABLE
+    return not refused and not unit.serves
 
 
 def _worst(units: Iterable[Unit]) -> Unit | None:
@@ -246,13 +260,15 @@ def _worst(units: Iterable[Unit]) -> Unit | None:
 
 
 def _failure(unit: Unit) -> str:
-    if unit.failure is None:
+    failure = unit.failure
+    if failure is None:
         return ""
-    return (
-        f"Replica {unit.replica.index}, {unit.failed} of {count(unit.replica.layout.pods, 'pod')} failed: "
-        f"{unit.failure.reason}: {unit.failure.message.rstrip('. ')}. "
-        "The group restarts whole; the log of the failed pod says more."
-    )
+    said = f"Replica {unit.replica.index}: {failure.reason}: {failure.message.rstrip('. ')}."
+    if not failure.ended:
+        return f"{said} It starts by itself when that is mended."
+    if unit.replica.layout.pods > 1:
+        return f"{said} Its pods are replaced; if it goes on, follow the log of a new one (kubectl logs -f)."
+    return f"{said} It is started again, after pauses of up to 5 minutes; kubectl logs --previous says more."
 
 
 # ---- chains ----------------------------------------------------------------------------------------------
@@ -274,6 +290,7 @@ SERVING: tuple[Check, ...] = (
     *LOSSES,
     pods_refused,
     rolling_out,
+    replica_failed,
     placing,
     replicas_not_ready,
 )

@@ -25,6 +25,8 @@ class PodFailure:
     message: str
     binding: bool = False
     """The pod was refused by its node or did not bind in time (rather than having failed while it ran)."""
+    ended: bool = False
+    """A container of it has ended (rather than not being able to start)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,6 @@ class Unit:
     bound: int = 0
     ready: int = 0
     """Pods that are Ready; the replica serves when all of its pods are."""
-    failed: int = 0
     failure: PodFailure | None = None
     lost_nodes: tuple[str, ...] = ()
     """Nodes of the replica that are gone or not Ready."""

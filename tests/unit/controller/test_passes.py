@@ -11,6 +11,7 @@ import pytest
 
 from bowsprit.api.v1alpha1 import API_VERSION
 from bowsprit.cluster.errors import Unavailable
+from bowsprit.controller import backoff
 from bowsprit.controller.book import Book
 from bowsprit.controller.children import Child
 from bowsprit.controller.frame import Declared, Frame
@@ -119,7 +120,7 @@ class Stage:
             if each["kind"] == "Deployment":
                 self.book.pods.upsert(self._dated(gated(each)))
 
-    def rank(self, key: ModelKey, number: int, node: str, **status: Any) -> None:
+    def rank(self, key: ModelKey, number: int, node: str, uid: str = "", **status: Any) -> None:
         """A pod of the first group of the model's LeaderWorkerSet: bound to a node, or new and gated."""
         lws = next(each for each in self.notes.steps[key].manifests if each["kind"] == "LeaderWorkerSet")
         template = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
@@ -128,7 +129,7 @@ class Stage:
         spec = {**template["spec"], "nodeName": node, "schedulingGates": []}
         if not node:
             spec = {**template["spec"], "schedulingGates": [{"name": PLACEMENT_GATE}]}
-        uid = f"uid-{number}-{node}"
+        uid = uid or f"uid-{number}-{node}"
         metadata = {"namespace": "team", "name": f"{name}-0-{number}", "uid": uid, "labels": labels}
         state = {"phase": "Running" if node else "Pending", **status}
         self.book.pods.upsert(self._dated({"metadata": metadata, "spec": spec, "status": state}))
@@ -286,3 +287,89 @@ async def test_a_group_whose_promise_is_given_up_goes_whole_though_nothing_more_
     assert {each.kind for each in stage.notes.steps[A].evictions} == {"Pod"}
     assert len(stage.notes.steps[A].evictions) == 2
     assert stage.pinned(A) == []
+
+
+ENDED = {
+    "containerStatuses": [
+        {"name": "engine", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}, "lastState": {}}
+    ]
+}
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+RESTARTED = {
+    "containerStatuses": [
+        {
+            "name": "engine",
+            "state": {"running": {}},
+            "lastState": {"terminated": {"exitCode": 137, "reason": "Error"}},
+        }
+    ]
+}
+
+
+async def two_ranks(stage: Stage) -> None:
+    stage.node("n2")
+    stage.model("a", parallelism={"pipeline": 2, "gpusPerPod": 1})
+    await stage.passes()
+    stage.apply(A)
+
+
+async def serving(stage: Stage, life: int) -> None:
+    """Both ranks of a group are new, get their nodes and are Ready."""
+    for number in (0, 1):
+        stage.rank(A, number, "", uid=f"life-{life}-{number}")
+    await stage.passes()
+    for number, pinned in enumerate(stage.pinned(A)):
+        stage.rank(A, number, pinned, uid=f"life-{life}-{number}", **READY)
+    await stage.passes()
+
+
+def condition(stage: Stage) -> tuple[str, str]:
+    (ready,) = (each for each in stage.notes.status[A]["conditions"] if each["type"] == "Ready")
+    return ready["status"], ready["message"]
+
+
+async def test_a_group_of_which_a_rank_ends_goes_whole_at_once_and_is_not_ready_until_it_serves_again(
+    stage: Stage,
+) -> None:
+    await two_ranks(stage)
+    await serving(stage, 1)
+    assert condition(stage)[0] == "True"
+    stage.rank(A, 1, "n2", uid="life-1-1", **ENDED)
+    await stage.passes()
+    assert {each.grace_seconds for each in stage.notes.steps[A].evictions} == {1}
+    assert len(stage.notes.steps[A].evictions) == 2
+    status, message = condition(stage)
+    assert status == "False"
+    assert "container engine ended with exit code 0. Its pods are replaced" in message
+    await serving(stage, 2)
+    assert condition(stage)[0] == "True"
+
+
+async def test_a_group_whose_rank_was_started_again_in_place_is_not_ready(stage: Stage) -> None:
+    """The kubelet may show the end of a container and its new start at once."""
+    await two_ranks(stage)
+    await serving(stage, 1)
+    stage.rank(A, 1, "n2", uid="life-1-1", **RESTARTED, **READY)
+    await stage.passes()
+    assert condition(stage)[0] == "False"
+    assert len(stage.notes.steps[A].evictions) == 2
+
+
+async def test_a_group_that_dies_again_gets_its_nodes_after_a_pause(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "START_S", 0.05)
+    await two_ranks(stage)
+    for life in (1, 2):
+        await serving(stage, life)
+        assert condition(stage)[0] == "True"
+        stage.rank(A, 1, "n2", uid=f"life-{life}-1", **RESTARTED)
+        await stage.passes()
+    for number in (0, 1):
+        stage.rank(A, number, "", uid=f"life-3-{number}")
+    await stage.passes()
+    assert stage.pinned(A) == []
+    assert "2 deaths in a row: it starts again 0.05 s after the last." in condition(stage)[1]
+    await stage.loop.step()  # the end of the pause wakes it
+    await stage.loop.drain()
+    assert stage.pinned(A) == ["n1", "n2"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bowsprit.controller.placement import (
@@ -12,6 +14,7 @@ from bowsprit.controller.placement import (
     UNSCHEDULABLE_S,
     Failures,
 )
+from bowsprit.inventory.containers import Trouble
 from bowsprit.inventory.pods import PodView
 from tests.unit.controller.objects import THREE, groups, pinned, pod, rank, ranks, workload
 
@@ -208,6 +211,67 @@ def test_a_rank_that_is_refused_dooms_its_group_though_it_is_replaced_at_once(fa
     replaced = ranks("n1", "", "n3")
     failures.observe(replaced, 0)
     assert failures.dooms(replaced[0])
+
+
+SIGKILL = Trouble("Error", "container engine was ended by SIGKILL (exit code 137)", ended=True)
+DEAD = rank(pod("lws-0-1", "n2", ready=False, trouble=SIGKILL), 1)
+
+
+def die(failures: Failures, now: float) -> None:
+    """A group dies of one rank, starts anew and stands."""
+    failures.observe([DEAD], now)
+    for pods in (ranks("", "", ""), ranks("n1", "n2", "n3")):
+        failures.settle(groups(LWS, [replace(each, ready=False) for each in pods]))
+
+
+def test_a_rank_that_ends_dooms_its_group_and_no_node_rests(failures: Failures) -> None:
+    failures.observe([DEAD], 0)
+    assert all(failures.dooms(each) for each in ranks("n1", "n2", "n3"))
+    assert not failures.dooms(rank(pod("lws-1", "n4"), 0, group=1))
+    assert not failures.at_rest(0)
+
+
+LIVING = {
+    "a rank that ends because it is told to": replace(DEAD, terminating=True),
+    "a rank that cannot start yet": replace(DEAD, trouble=SIGKILL._replace(ended=False)),
+    "a replica of its own, which starts again by itself": pod("dep-7d9f-a", "n1", trouble=SIGKILL),
+}
+
+
+@pytest.mark.parametrize("view", LIVING.values(), ids=LIVING)
+def test_no_group_is_doomed_by(view: PodView, failures: Failures) -> None:
+    failures.observe([view], 0)
+    assert not failures.dooms(view)
+    assert not failures.backoff.groups
+
+
+def test_a_dead_rank_is_told_until_its_group_serves_again(failures: Failures) -> None:
+    die(failures, 0)
+    (starting,) = groups(LWS, [replace(each, ready=False) for each in ranks("n1", "n2", "n3")])
+    told = failures.of(starting)
+    assert told is not None
+    assert (told.reason, told.ended) == ("Error", True)
+    assert told.message == "pod lws-0-1: container engine was ended by SIGKILL (exit code 137)."
+    (serving,) = groups(LWS, ranks("n1", "n2", "n3"))
+    failures.settle([serving])
+    assert failures.of(serving) is None
+
+
+def test_a_group_that_goes_on_dying_waits_longer_each_time(failures: Failures) -> None:
+    for now, pause in ((0, 0), (1, 10), (2, 20)):
+        die(failures, now)
+        assert bool(failures.backoff.paused(now)) is bool(pause)
+        assert failures.next_wake([], now) == (pause or None)
+    (group,) = groups(LWS, ranks("n1", "n2", "n3"))
+    told = failures.of(replace(group, pods=(DEAD,)))
+    assert told is not None
+    assert told.message.endswith(" 3 deaths in a row: it starts again 20 s after the last.")
+
+
+def test_the_ranks_that_die_of_the_first_ones_death_are_not_counted(failures: Failures) -> None:
+    for view in ranks("n1", "n2", "n3"):
+        failures.observe([replace(view, ready=False, trouble=SIGKILL)], 0)
+    assert not failures.backoff.paused(0)
 
 
 def test_there_is_nothing_to_wake_for_when_no_clock_runs(failures: Failures) -> None:

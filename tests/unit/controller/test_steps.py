@@ -13,7 +13,16 @@ from bowsprit.controller.children import Child
 from bowsprit.controller.frame import Declared, Frame
 from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.replicas import match
-from bowsprit.controller.steps import FIRST_TO_GO, PinId, Ranking, Steps, steps_of, workloads_wanted
+from bowsprit.controller.steps import (
+    BRIEF,
+    FIRST_TO_GO,
+    FORCED,
+    PinId,
+    Ranking,
+    Steps,
+    steps_of,
+    workloads_wanted,
+)
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.fleet import GpuNode
 from bowsprit.plan.key import ModelKey
@@ -97,9 +106,9 @@ def pins(done: Steps) -> dict[str, str]:
     return {pin.pod.name: pin.node for pin in done.pins}
 
 
-def deleted(done: Steps) -> dict[str, bool]:
-    """Pods that are deleted, and whether by force."""
-    return {each.name: each.forced for each in done.evictions}
+def deleted(done: Steps) -> dict[str, int | None]:
+    """Pods that are deleted, and the grace that they are given."""
+    return {each.name: each.grace_seconds for each in done.evictions}
 
 
 WANTED = replica(0, THREE, "n1", "n2", "n3")
@@ -173,6 +182,15 @@ def test_a_model_is_held_back_while_only_gpus_are_missing(
     assert steps(frame(pods, recorded), planned(WANTED), dict(free)).held_back is expected
 
 
+def test_a_group_that_goes_on_dying_gets_its_nodes_after_its_pause() -> None:
+    waiting = frame(ranks("", "", ""), promise(0, THREE, "n1", "n2", "n3"))
+    (group,) = waiting.groups
+    done = steps_of(waiting, planned(WANTED), spare(FREE), (), paused={group.id})
+    assert (done.pins, done.paused, done.held_back) == ((), True, False)
+    done = steps_of(waiting, planned(WANTED), spare(FREE), (), paused=())
+    assert (len(done.pins), done.paused) == (3, False)
+
+
 def test_a_surplus_group_gets_no_node() -> None:
     waiting = [*ranks("", "", ""), *ranks("", "", "", group=1)]
     assert {name.rsplit("-", 1)[0] for name in pins(steps(frame(waiting), planned(WANTED)))} <= {
@@ -182,11 +200,34 @@ def test_a_surplus_group_gets_no_node() -> None:
     assert len(pins(steps(frame(waiting), planned(WANTED)))) == 3
 
 
-GONE: dict[str, tuple[list[PodView], Sequence[str], dict[str, bool]]] = {
-    "a group with a failed rank goes whole": (
-        [*ranks("n1", "n2")[:2], rank(pod("lws-0-2", "n3", phase="Failed"), 2)],
+WITH_A_FAILED_RANK = [*ranks("n1", "n2")[:2], rank(pod("lws-0-2", "n3", phase="Failed"), 2)]
+
+
+def and_leaving(grace: int) -> list[PodView]:
+    """LeaderWorkerSet has seen it first, and deletes the leader as its pod asks to be."""
+    return [replace(WITH_A_FAILED_RANK[0], terminating=True, grace=grace), *WITH_A_FAILED_RANK[1:]]
+
+
+GONE: dict[str, tuple[list[PodView], Sequence[str], dict[str, int | None]]] = {
+    "a group with a failed rank goes whole and at once: the others can finish nothing": (
+        WITH_A_FAILED_RANK,
         (),
-        {"lws-0": False, "lws-0-1": False, "lws-0-2": False},
+        {"lws-0": BRIEF, "lws-0-1": BRIEF, "lws-0-2": BRIEF},
+    ),
+    "what others gave more time to gets no more than the rest": (
+        and_leaving(90),
+        (),
+        {"lws-0": BRIEF, "lws-0-1": BRIEF, "lws-0-2": BRIEF},
+    ),
+    "what was told to end at once is not told again": (
+        and_leaving(BRIEF),
+        (),
+        {"lws-0-1": BRIEF, "lws-0-2": BRIEF},
+    ),
+    "a failed pod that is a replica of its own goes as it asks to": (
+        [pod("dep-7d9f-a", "n1", phase="Failed")],
+        (),
+        {"dep-7d9f-a": None},
     ),
     "a pod on its way out is not deleted again": (
         [*ranks("n1", "n2")[:2], rank(pod("lws-0-2", "n3", terminating=True), 2)],
@@ -196,12 +237,12 @@ GONE: dict[str, tuple[list[PodView], Sequence[str], dict[str, bool]]] = {
     "a pod that a lost node will never let go is forced": (
         [*ranks("n1", "n2")[:2], rank(pod("lws-0-2", "n3", terminating=True), 2)],
         ("n3",),
-        {"lws-0-2": True},
+        {"lws-0-2": FORCED},
     ),
     "of a broken group only the pods on lost nodes are forced": (
         [*ranks("n1", "n2")[:2], rank(pod("lws-0-2", "n3", phase="Failed"), 2)],
         ("n3",),
-        {"lws-0": False, "lws-0-1": False, "lws-0-2": True},
+        {"lws-0": BRIEF, "lws-0-1": BRIEF, "lws-0-2": FORCED},
     ),
     "a pod that is pinned to a lost node and was never there needs no force": (
         [rank(pinned("lws-0", "n3", terminating=True), 0)],
@@ -216,13 +257,13 @@ GONE: dict[str, tuple[list[PodView], Sequence[str], dict[str, bool]]] = {
     "a group that no promise explains goes": (
         ranks("n1", "n9", ""),
         (),
-        dict.fromkeys(["lws-0", "lws-0-1", "lws-0-2"], False),
+        dict.fromkeys(["lws-0", "lws-0-1", "lws-0-2"]),
     ),
 }
 
 
 @pytest.mark.parametrize(("pods", "gone", "expected"), GONE.values(), ids=GONE)
-def test_deletions(pods: list[PodView], gone: Sequence[str], expected: dict[str, bool]) -> None:
+def test_deletions(pods: list[PodView], gone: Sequence[str], expected: dict[str, int | None]) -> None:
     recorded = promise(0, THREE, "n1", "n2", "n3")
     assert deleted(steps(frame(pods, recorded), planned(WANTED), gone=gone)) == expected
     # The same while there is no plan: a config that cannot be read keeps no dead pods.
@@ -288,7 +329,9 @@ def test_a_pin_that_may_have_come_true_needs_no_gpu_more() -> None:
     waiting = ranks("", "", "")
     recorded = promise(0, THREE, "n1", "n2", "n3")
     free = spare({"n1": 0, "n2": 1, "n3": 1})
-    done = steps_of(frame(waiting, recorded), planned(WANTED), free, (), {PinId(waiting[0].uid, "n1")})
+    done = steps_of(
+        frame(waiting, recorded), planned(WANTED), free, (), unanswered={PinId(waiting[0].uid, "n1")}
+    )
     assert pins(done) == {"lws-0": "n1", "lws-0-1": "n2", "lws-0-2": "n3"}
     assert [free[node, GPUS] for node in ("n1", "n2", "n3")] == [0, 0, 0]
 

@@ -52,7 +52,17 @@ SHORT = Refusal(
 )
 OLD = replace(unit(FIRST), revision="old")
 REJECTED = PodFailure("UnexpectedAdmissionError", "Allocate failed: no devices left.", binding=True)
-OOM = PodFailure("OOMKilled", "container engine exited with 137")
+OOM = PodFailure(
+    "OOMKilled", "pod llama-0-1: container engine reached its memory limit and was killed", ended=True
+)
+KILLED = PodFailure(
+    "Error",
+    "pod llama-0-1: container engine was ended by SIGKILL (exit code 137). "
+    "4 deaths in a row: it starts again 40 s after the last.",
+    ended=True,
+)
+NO_IMAGE = PodFailure("ImagePullBackOff", "pod llama-0-1: container engine cannot start: not found")
+ALONE = replace(LAYOUT, pipeline=1, layer_partition=(80,))
 
 LIFE: dict[str, Observed] = {
     "just created": CREATED,
@@ -103,11 +113,23 @@ LIFE: dict[str, Observed] = {
     "placed, engines starting": replace(PLANNED, units=(unit(FIRST, ready=0), unit(SECOND, ready=1))),
     "one replica of two is ready": replace(READY, units=(unit(FIRST), unit(SECOND, ready=1))),
     "ready": READY,
-    "an engine runs out of memory": replace(
-        READY, units=(unit(FIRST), unit(SECOND, ready=0, failed=1, failure=OOM))
+    "an engine runs out of memory": replace(READY, units=(unit(FIRST), unit(SECOND, ready=0, failure=OOM))),
+    "a group that goes on dying waits": replace(
+        READY, units=(unit(FIRST), unit(SECOND, pinned=0, bound=0, ready=0, failure=KILLED))
+    ),
+    "a group that has lost a rank is being removed": replace(
+        READY, units=(unit(FIRST), unit(SECOND, ready=1, failure=KILLED, leaving=True))
+    ),
+    "an image of a serving pod is not there": replace(
+        READY, units=(unit(FIRST), unit(SECOND, ready=0, failure=NO_IMAGE))
+    ),
+    "an engine that is a replica of its own dies": replace(
+        READY,
+        spec=spec(replicas=1),
+        units=(unit(replace(FIRST, layout=ALONE), pods=1, pinned=1, bound=1, ready=0, failure=OOM),),
     ),
     "the kubelet rejects a pod": replace(
-        PLANNED, units=(unit(FIRST), unit(SECOND, pinned=1, bound=1, ready=0, failed=1, failure=REJECTED))
+        PLANNED, units=(unit(FIRST), unit(SECOND, pinned=1, bound=1, ready=0, failure=REJECTED))
     ),
     "a node is lost": replace(READY, units=(unit(FIRST), unit(SECOND, ready=1, lost_nodes=("gpu-3",)))),
     "the group of a lost node is being removed": replace(
@@ -121,7 +143,7 @@ LIFE: dict[str, Observed] = {
         PLANNED,
         units=(
             unit(FIRST),
-            unit(SECOND, pinned=1, bound=1, ready=0, failed=1, failure=REJECTED, leaving=True),
+            unit(SECOND, pinned=1, bound=1, ready=0, failure=REJECTED, leaving=True),
         ),
     ),
     "the rejected group goes and finds no GPUs elsewhere": replace(
@@ -129,7 +151,7 @@ LIFE: dict[str, Observed] = {
         plan=ModelPlan(KEY, wanted=2, replicas=(FIRST,), refusal=SHORT, position=1),
         units=(
             unit(FIRST),
-            unit(SECOND, pinned=1, bound=1, ready=0, failed=1, failure=REJECTED, leaving=True),
+            unit(SECOND, pinned=1, bound=1, ready=0, failure=REJECTED, leaving=True),
         ),
     ),
     "without LeaderWorkerSet no layout can be started": replace(

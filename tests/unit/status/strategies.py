@@ -42,7 +42,7 @@ def _proof(pod: dict[str, Any], given_up: str) -> Proof:
 proofs = st.just(Proof()) | st.builds(
     _proof, st.sampled_from(list(PODS.values())), st.sampled_from(["", "llama-preflight-0123456789"])
 )
-failures = st.builds(PodFailure, words, words, st.booleans())
+failures = st.builds(PodFailure, words, words, st.booleans(), st.booleans())
 
 
 @st.composite
@@ -58,7 +58,6 @@ def units(draw: st.DrawFn) -> Unit:
         pinned=pinned,
         bound=pinned,
         ready=draw(st.sampled_from([ready, pinned])),
-        failed=draw(st.integers(0, 3)),
         failure=draw(st.none() | failures),
         lost_nodes=draw(st.sampled_from([(), (), (), ("gpu-1",)])),
         leaving=draw(st.sampled_from([False, False, False, True])),
