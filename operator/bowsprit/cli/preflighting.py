@@ -26,7 +26,7 @@ from bowsprit.cluster.resources import JOBS, PODS
 from bowsprit.facts.report import Fault, Report, Verdict, parse_report
 from bowsprit.plan.key import ModelKey
 from bowsprit.render.owner import Owner
-from bowsprit.render.preflight import preflight_job
+from bowsprit.render.preflight import preflight_job, preflight_key
 from bowsprit.status.attempt import Attempt, Stage, attempt_of
 from bowsprit.status.preflight import Proof, unproven
 
@@ -92,9 +92,9 @@ async def prove_one(client: KubeClient, deployment: ModelDeployment, terms: Term
 
 def _job(deployment: ModelDeployment, terms: Terms) -> dict[str, Any]:
     """Without an owner: it belongs to whoever has called."""
-    key = key_of(deployment)
-    owner = Owner(key.name, key.namespace, "")
-    job = preflight_job(owner, deployment.spec, terms.runtime_image, terms.time_limit_s)
+    key, spec = key_of(deployment), deployment.spec
+    owner, judged = Owner(key.name, key.namespace, ""), preflight_key(spec, key.namespace)
+    job = preflight_job(owner, judged, spec, terms.runtime_image, terms.time_limit_s)
     meta = {"generateName": f"{key.name}-preflight-", "namespace": key.namespace}
     return {**job, "metadata": meta, "spec": {**job["spec"], "ttlSecondsAfterFinished": LEFT_BEHIND_S}}
 

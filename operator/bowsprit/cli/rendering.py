@@ -8,10 +8,11 @@ from typing import Any
 
 from bowsprit.cli.planning import ModelAnswer
 from bowsprit.render.owner import Owner
-from bowsprit.render.preflight import is_required, preflight_job
+from bowsprit.render.preflight import preflight_job, preflight_key
 from bowsprit.render.revision import to_controller_revision
 from bowsprit.render.runtime import RUNTIME_CONTAINER
 from bowsprit.render.services import services
+from bowsprit.render.wishes import is_required
 from bowsprit.render.workload import workload
 
 NO_UID = "00000000-0000-0000-0000-000000000000"
@@ -22,8 +23,9 @@ def rendered(model: ModelAnswer, runtime_image: str) -> Iterator[dict[str, Any]]
     """The preflight Job where it is asked for; of a model that has replicas also ControllerRevision, Service,
     and a workload for each layout."""
     owner = Owner(model.key.name, model.key.namespace, model.deployment.metadata.uid or NO_UID)
-    if is_required(model.deployment.spec):
-        yield preflight_job(owner, model.deployment.spec, runtime_image)
+    spec = model.deployment.spec
+    if is_required(spec):
+        yield preflight_job(owner, preflight_key(spec, owner.namespace), spec, runtime_image)
     if model.plan is None or not model.plan.replicas:
         return
     revision = model.revision({RUNTIME_CONTAINER: runtime_image})

@@ -1,5 +1,5 @@
 """Facts of each model: out of what preflight reported, or from the ConfigMap that its spec names, once per
-version of it."""
+version of it; and where there are none, those of the revision that serves meanwhile."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from bowsprit.controller.frame import Declared
 from bowsprit.controller.knowledge import Knowledge, StandIn
 from bowsprit.facts.config_map import facts_from_config_map, no_config_named
 from bowsprit.facts.model import FactsError, ModelFacts
-from bowsprit.facts.report import Verdict, facts_from_report, with_reported
+from bowsprit.facts.report import Verdict
+from bowsprit.facts.told import facts_from_told, with_told
 from bowsprit.plan.key import ModelKey
 from bowsprit.render.preflight import preflight_key, preflight_name
+from bowsprit.render.revision import Revision
 from bowsprit.render.wishes import dtype_of, hf_overrides_of
 
 Facts = ModelFacts | FactsError
@@ -35,26 +37,34 @@ class FactSource:
         self._known: dict[ModelKey, tuple[str, Facts]] = {}
         """From the ConfigMap of the spec, with the version of what was read."""
         self._reported: dict[ModelKey, tuple[Kept, Facts]] = {}
+        self._stored: dict[ModelKey, tuple[Revision, Facts]] = {}
 
     def forget(self, key: ModelKey) -> None:
         self._known.pop(key, None)
         self._reported.pop(key, None)
+        self._stored.pop(key, None)
 
     async def read(self, declared: Declared) -> Knowledge:
         """What is known of the model. The API server is asked once for each version of a ConfigMap."""
+        facts, kept = await self._present(declared)
+        stand_in = None if isinstance(facts, ModelFacts) else self._stand_in(declared)
+        return Knowledge(facts, kept, self._runtime_image, stand_in)
+
+    async def _present(self, declared: Declared) -> tuple[Facts | None, Kept | None]:
+        """Of the spec as it is now: facts, and the report that they may come from."""
         if declared.deployment is None:
-            return Knowledge(None, None, self._runtime_image)
+            return None, None
         if not declared.preflight:
-            return Knowledge(await self._configured(declared), None, self._runtime_image)
+            return await self._configured(declared), None
         kept = self._kept(declared, declared.preflight)
         if kept is None or kept.report.verdict is Verdict.BROKEN:
-            return Knowledge(None, kept, self._runtime_image, self._stand_in(declared))
+            return None, kept
         facts = self._from_report(declared, kept)
         if isinstance(facts, FactsError) and config_map_of(declared) is not None:
             facts = await self._configured(declared)
             if isinstance(facts, ModelFacts):
-                facts = with_reported(kept.report, facts)
-        return Knowledge(facts, kept, self._runtime_image)
+                facts = with_told(kept.report.facts, facts)
+        return facts, kept
 
     def is_read(self, declared: Declared) -> bool:
         """`read` would answer without asking the API server."""
@@ -69,16 +79,34 @@ class FactSource:
         return self._known.get(declared.key, ("", None))[0] == stamp
 
     def _stand_in(self, declared: Declared) -> StandIn | None:
-        """The revision that requests go to, when its report is there to plan with."""
+        """The revision that requests go to, with the facts that it was made with.
+
+        Those need nothing that may be gone by now: a report, a ConfigMap, the contract of their day. One that
+        was stored without them has its own report at best.
+        """
+        if declared.deployment is None:
+            return None
         serving = (declared.status.get("revisions") or {}).get("serving")
         mine = [child for child in self._book.children_of(declared.key) if child.owner == declared.uid]
         stored = [child.stored for child in mine if child.stored is not None]
         revision = next((each for each in stored if each.hash == serving), None)
         if revision is None:
             return None
-        kept = self._kept(declared, preflight_key(revision.spec, declared.key.namespace))
-        facts = None if kept is None else self._read_report(declared.key, kept, revision.spec)
+        facts = self._from_revision(declared.key, revision)
+        if isinstance(facts, FactsError):
+            kept = self._kept(declared, preflight_key(revision.said, declared.key.namespace))
+            facts = facts if kept is None else self._read_report(declared.key, kept, revision.spec)
         return StandIn(revision, facts) if isinstance(facts, ModelFacts) else None
+
+    def _from_revision(self, key: ModelKey, revision: Revision) -> Facts:
+        known = self._stored.get(key)
+        if known is None or known[0] is not revision:
+            spec = revision.spec
+            self._stored[key] = (
+                revision,
+                facts_from_told(revision.told, hf_overrides_of(spec), dtype_of(spec)),
+            )
+        return self._stored[key][1]
 
     def _kept(self, declared: Declared, key: str) -> Kept | None:
         """What preflight reported of a spec of the model, by its hash."""
@@ -95,7 +123,7 @@ class FactSource:
         """Another spec has another report, and that is the same object until it is read anew."""
         known = self._reported.get(key)
         if known is None or known[0] is not kept:
-            facts = facts_from_report(kept.report, hf_overrides_of(spec), dtype_of(spec))
+            facts = facts_from_told(kept.report.facts, hf_overrides_of(spec), dtype_of(spec))
             self._reported[key] = (kept, facts)
         return self._reported[key][1]
 

@@ -25,11 +25,11 @@ from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import ModelPlan, ReplicaPlan
 from bowsprit.plan.wish import Wish
 from bowsprit.render.owner import Owner
-from bowsprit.render.preflight import is_required, preflight_key
+from bowsprit.render.preflight import preflight_key
 from bowsprit.render.problems import problems
 from bowsprit.render.requests import needs_of
 from bowsprit.render.revision import Revision, target_revision
-from bowsprit.render.wishes import wish_of
+from bowsprit.render.wishes import is_required, wish_of
 from bowsprit.status.attempt import Attempt
 from bowsprit.status.replicas import RecordedReplica
 
@@ -195,7 +195,9 @@ def wish_from(frame: Frame, lws_installed: bool) -> Wish | None:
     replicas = frame.replicas
     facts = frame.facts if isinstance(frame.facts, ModelFacts) else None
     if (stand_in := frame.knowledge.stand_in) is not None:
-        deployment, facts = _with_spec_of(stand_in.revision, deployment), stand_in.facts
+        facts = stand_in.facts
+    if frame.target is not None:
+        deployment = _with_spec_of(frame.target, deployment)
     leaving = [
         *(plan for _, plan in replicas.leaving),
         *(_held(group, plan) for group, plan in replicas.partial),
@@ -215,7 +217,8 @@ def wish_from(frame: Frame, lws_installed: bool) -> Wish | None:
 
 
 def _with_spec_of(revision: Revision, deployment: ModelDeployment) -> ModelDeployment:
-    """The deployment as it was, but for what is no part of a revision: how many replicas, in which order."""
+    """The deployment as the revision's pods are rendered, with the defaults of its day; what is no part of a
+    revision (how many replicas, in which order) is as it is now."""
     now = deployment.spec
     outside = {
         "replicas": now.replicas,

@@ -17,7 +17,7 @@ from bowsprit.render.surroundings import images_of
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A revision that serves, and what was reported of it."""
+    """A revision that serves, and the facts that it was made with."""
 
     revision: Revision
     facts: ModelFacts
@@ -32,7 +32,8 @@ class Knowledge:
     runtime_image: str = RUNTIME_IMAGE
     """Of what is started anew."""
     stand_in: StandIn | None = None
-    """What is planned and kept right while the present spec is unproven or broken."""
+    """What is planned and kept right while nothing is known of the present spec: it is unproven or broken, or
+    its facts are wrong or gone."""
 
     def images(self, spec: ModelDeploymentSpec) -> Mapping[str, str]:
         """Images of a new revision by container: the runtime's, and what preflight ran by its digest."""

@@ -13,6 +13,7 @@ from typing import Any
 from bowsprit.controller.children import PREFLIGHT_KINDS, Child
 from bowsprit.controller.frame import Frame
 from bowsprit.render.preflight import preflight_config_map, preflight_job, preflight_key
+from bowsprit.render.revision import Revision, asked_before
 from bowsprit.status.attempt import Attempt, Stage
 from bowsprit.status.preflight import Proof
 
@@ -41,7 +42,11 @@ def preflight_manifests(frame: Frame) -> Iterator[dict[str, Any]]:
         ran = {container: image_id for container, (_, image_id) in attempt.images}
         yield preflight_config_map(declared.owner, declared.preflight, attempt.report, ran)
     elif job is None:
-        yield preflight_job(declared.owner, declared.deployment.spec, frame.knowledge.runtime_image)
+        spec = declared.deployment.spec
+        before = asked_before(spec, frame.key.name, _stored(frame))
+        # What is proven is what would serve: with the defaults that were given to these words before.
+        spec = before[-1].spec if before else spec
+        yield preflight_job(declared.owner, declared.preflight, spec, frame.knowledge.runtime_image)
 
 
 def preflight_leftovers(frame: Frame) -> Iterator[Child]:
@@ -85,7 +90,10 @@ def _old_reports(frame: Frame) -> Iterator[Child]:
     reports = [child for child in frame.children if child.kind == "ConfigMap"]
     if all(child.preflight == frame.declared.preflight and child.kept is not None for child in reports):
         return
-    stored = [child.stored for child in frame.children if child.stored is not None]
-    known = {preflight_key(revision.spec, frame.key.namespace) for revision in stored}
+    known = {preflight_key(revision.said, frame.key.namespace) for revision in _stored(frame)}
     known.add(frame.declared.preflight)
     yield from (child for child in reports if child.preflight not in known or child.kept is None)
+
+
+def _stored(frame: Frame) -> list[Revision]:
+    return [child.stored for child in frame.children if child.stored is not None]

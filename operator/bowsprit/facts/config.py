@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from bowsprit.api.reasons import Reason
 from bowsprit.facts.assemble import assemble, text_part
+from bowsprit.facts.checked import finite
 from bowsprit.facts.context import served_bytes
 from bowsprit.facts.fields import Fields, Unusable, invalid
 from bowsprit.facts.index import corrected, total_size
 from bowsprit.facts.model import FactsError, ModelFacts
+from bowsprit.facts.packing import packed
 
 MAX_BYTES = 4 * 1024 * 1024
 """Largest config.json that is read; a ConfigMap holds 1 MiB, the largest published one 300 KiB."""
 MAX_INDEX_BYTES = 64 * 1024 * 1024
+
+CONFIG, TOTAL_SIZE = "config", "totalSize"
+"""Of ModelFacts.told: the config.json before overrides, and what the index adds up to."""
 
 _PLAIN_OBJECTS = frozenset({"quantization_config", "compression_config", "linear_attn_config"})
 """Objects that are no nested configs to transformers, in spite of their names."""
@@ -41,15 +46,17 @@ def facts_from_config(
     `index_json` is model.safetensors.index.json: its total size makes the weights' sum exact. Never raises.
     """
     try:
-        config = merged(_object(config_json, "config.json", MAX_BYTES), _plain(overrides or {}))
+        own = _object(config_json, "config.json", MAX_BYTES)
+        config = merged(own, _plain(overrides or {}))
         total = None
         if index_json is not None:
             total = total_size(Fields(_object(index_json, "model.safetensors.index.json", MAX_INDEX_BYTES)))
         whole = Fields(config)
         facts = assemble(whole, _digest(config, total, dtype), dtype)
         if total is None:
-            return facts
-        return corrected(facts, served_bytes(total, text_part(whole)[0], whole, facts.dtype))
+            return replace(facts, told={CONFIG: packed(own)})
+        facts = corrected(facts, served_bytes(total, text_part(whole)[0], whole, facts.dtype))
+        return replace(facts, told={CONFIG: packed(own), TOTAL_SIZE: total})
     except Unusable as unusable:
         return unusable.error
     except RecursionError:
@@ -58,6 +65,11 @@ def facts_from_config(
             "config.json",
             "config.json is nested too deeply; expected fewer than 100 levels",
         )
+
+
+def config_digest(config_json: str | bytes) -> str:
+    """Of what a config.json says, whatever its spelling. It must be one that gave facts."""
+    return _digest(json.loads(config_json), None, None)
 
 
 def merged(config: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,7 +102,7 @@ def _object(text: str | bytes, name: str, limit: int) -> dict[str, Any]:
     if len(text) > limit:
         raise invalid(name, f"{len(text)} bytes", f"at most {limit}")
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite)
+        value = json.loads(text, object_pairs_hook=_unique, parse_float=finite, parse_constant=finite)
     except ValueError as wrong:
         raise Unusable(Reason.CONFIG_INVALID, name, f"{name} is not valid JSON: {wrong}") from None
     if not isinstance(value, dict):
@@ -119,10 +131,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"the key {json.dumps(key)[:80]} stands twice in one object")
         found[key] = value
     return found
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:40]} is not a finite number")
-    return value

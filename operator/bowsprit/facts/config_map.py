@@ -8,10 +8,11 @@ once.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from bowsprit.api.reasons import Reason
-from bowsprit.facts.config import facts_from_config
+from bowsprit.facts.config import config_digest, facts_from_config
 from bowsprit.facts.model import FactsError, ModelFacts
 
 CONFIG_KEY = "config.json"
@@ -42,9 +43,12 @@ def facts_from_config_map(
             "spec.model.config",
             f"ConfigMap {name} has no key {CONFIG_KEY} (its keys: {keys}): add the model's config.json",
         )
-    return facts_from_config(
+    facts = facts_from_config(
         data[CONFIG_KEY], overrides=overrides, dtype=dtype, index_json=data.get(INDEX_KEY)
     )
+    if isinstance(facts, FactsError):
+        return facts
+    return replace(facts, users_config=config_digest(data[CONFIG_KEY]))
 
 
 def no_config_named() -> FactsError:

@@ -3,11 +3,13 @@
 The shapes know how bytes are shared out over layers, experts, embedding and head, and the index knows the
 sum. Within 20% only the layers are scaled, since embedding and head are exact; beyond that the shapes
 missed something large and everything is scaled.
+
+Where the headers of the files were read, every layer has the bytes that it has.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from bowsprit.facts.fields import Count, Fields
@@ -15,6 +17,18 @@ from bowsprit.facts.model import Layer, ModelFacts
 
 _TOTAL = Count(("metadata.total_size",), maximum=10**15)
 _CLOSE = Fraction(1, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Bytes of a checkpoint as its files' headers have them, in the dtype in which it is served."""
+
+    layers: tuple[int, ...]
+    embedding: int
+    head: int
+    """0 when it is not there, as it is when tied."""
+    other: int
+    """Towers, and norms outside of layers."""
 
 
 def total_size(index: Fields) -> int:
@@ -36,6 +50,26 @@ def corrected(facts: ModelFacts, total: int) -> ModelFacts:
     )
     beside = smaller.weight_bytes - sum(layer.weight_bytes for layer in smaller.layers)
     return _exact(smaller, total - beside)
+
+
+def weighed(facts: ModelFacts, checkpoint: Checkpoint) -> ModelFacts:
+    """The same facts with the bytes of the checkpoint, which has as many layers; how tensor parallelism
+    splits a layer is still by the shapes."""
+    pairs = zip(facts.layers, checkpoint.layers, strict=True)
+    return replace(
+        facts,
+        layers=tuple(_with_bytes(layer, wanted) for layer, wanted in pairs),
+        embedding_bytes=checkpoint.embedding or facts.embedding_bytes,
+        head_bytes=checkpoint.head or facts.head_bytes,
+        extra_bytes=checkpoint.other,
+    )
+
+
+def _with_bytes(layer: Layer, wanted: int) -> Layer:
+    """The rounding is the same on every rank."""
+    known = layer.weight_bytes
+    scaled = _scaled(layer, Fraction(wanted, known)) if known else layer
+    return replace(scaled, replicated_bytes=scaled.replicated_bytes + wanted - scaled.weight_bytes)
 
 
 def _exact(facts: ModelFacts, wanted: int) -> ModelFacts:

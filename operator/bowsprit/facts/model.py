@@ -7,8 +7,10 @@ before any parallel split: the split is the planner's business.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class KvKind(StrEnum):
@@ -98,7 +100,7 @@ class ModelFacts:
     """One model's shape. Bytes are bytes in GPU memory in the checkpoint's own precision."""
 
     digest: str
-    """Hash of the inputs; two equal digests are the same facts (memo key, and part of the revision)."""
+    """Hash of the inputs; two equal digests are the same facts (memo key)."""
     architecture: str
     layers: tuple[Layer, ...]
     embedding_bytes: int
@@ -141,6 +143,10 @@ class ModelFacts:
     measured: tuple[MeasuredWeights, ...] = ()
     """What vLLM itself builds, for the tensor sizes that were tried; it stands in place of what the layers
     above add up to."""
+    users_config: str = ""
+    """Hash of config.json when it is of a ConfigMap of the user's; empty when preflight read the model's."""
+    told: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What they were read from, as a report has it: enough for facts_from_told to read them again."""
 
     def measured_at(self, tensor: int) -> MeasuredWeights | None:
         return next((each for each in self.measured if each.tensor == tensor), None)

@@ -16,12 +16,12 @@ from typing import Any
 from bowsprit.api import defaults
 from bowsprit.api.names import ENGINE_CONTAINER
 from bowsprit.api.pod_requests import amount
-from bowsprit.api.v1alpha1 import ModelDeploymentSpec, Preflight
+from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.render import engine, labels, names, resources, runtime, surroundings, wishes
 from bowsprit.render.canonical import canonical_json, short_hash
 from bowsprit.render.owner import Owner, owned_metadata
 from bowsprit.render.pod import AWAY_FROM_GPUS, POD_SECURITY
-from bowsprit.render.revision import canonical_spec, revision_of
+from bowsprit.render.revision import revision_of, words
 from bowsprit.render.template import merge
 
 CONTRACT = 1
@@ -56,16 +56,13 @@ _CONTAINER_FIELDS = ("name", "volumeMounts", "envFrom", "securityContext")
 priority, GPU runtime and node selector are for serving."""
 
 
-def is_required(spec: ModelDeploymentSpec) -> bool:
-    return (spec.preflight or defaults.PREFLIGHT) == Preflight.REQUIRED
-
-
 def preflight_key(spec: ModelDeploymentSpec, namespace: str) -> str:
     """Hash of all that decides the report: the same key needs no second preflight.
 
-    It is of the spec and not of the Job, so another operator or runtime image asks for nothing anew.
+    It is of the user's words and not of the Job, so an operator with other defaults or another runtime image
+    asks for nothing anew.
     """
-    data = canonical_spec(spec, "")
+    data = words(spec)
     judged: dict[str, Any] = {
         section: {field: data[section][field] for field in fields if field in data.get(section, {})}
         for section, fields in _JUDGED.items()
@@ -87,12 +84,13 @@ def preflight_name(owner_name: str, key: str) -> str:
 
 def preflight_job(
     owner: Owner,
+    key: str,
     spec: ModelDeploymentSpec,
     runtime_image: str,
     time_limit_s: int = defaults.PREFLIGHT_SECONDS,
 ) -> dict[str, Any]:
-    """The batch/v1 Job."""
-    key = preflight_key(spec, owner.namespace)
+    """The batch/v1 Job. `key` is of the spec as the user wrote it; `spec` may have defaults of an earlier
+    day."""
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

@@ -1,8 +1,9 @@
 """Revisions: what the pods of a model are made from, and nothing else.
 
 A revision is a value. Its hash is over the canonical JSON of what the user said, with defaults filled in, so
-two specs that mean the same are one revision. What is stored is enough to render the pods again, long after
-the spec, the facts or the operator's own defaults have changed: an operator upgrade never rolls a pod.
+two specs that mean the same are one revision. What is stored is enough to render the pods again, and to plan
+them, long after the spec, the facts or the operator's own defaults have changed: an operator upgrade never
+rolls a pod. What makes a revision is decided in docs/decisions/0016-what-makes-a-revision.md.
 
 Replicas, priority, suspend and rollout say how many and in which order, not what runs; they are outside.
 """
@@ -22,6 +23,7 @@ from bowsprit.render.canonical import canonical_json, short_hash
 from bowsprit.render.owner import Owner, owned_metadata
 from bowsprit.render.problems import can_be_rendered
 from bowsprit.render.quantities import canonical_bytes
+from bowsprit.render.wishes import is_required
 
 RENDER_VERSION = 1
 """Of the way from a revision to pods. A later operator that renders otherwise adds 2 and keeps 1 for what it
@@ -33,7 +35,7 @@ OUTSIDE = {
     "suspend": "stops replicas; what they run stays",
     "rollout": "how to change from one revision to another, not a part of either",
     "preflight": "whether the revision is proven first; the pods are the same",
-    "model.config": "where the facts are read; what was read is in the revision by its digest",
+    "model.config": "where facts are read; a config.json of the user's is in the revision by its digest",
 }
 """Fields of the spec that are no part of a revision, with the reason."""
 
@@ -46,25 +48,51 @@ class Revision:
     number: int
     """Counts up with each new revision of one model, from 1."""
     data: Mapping[str, Any] = field(hash=False)
-    """JSON. `spec` with all defaults filled in, `facts` (digest), `renderVersion`, and under `derived` what
-    follows from those and is not hashed."""
+    """JSON. `spec` with all defaults filled in, `facts` (digest of the user's config.json, when that is what
+    they are read from), `renderVersion`, and under `derived` what is not hashed: `said`, the spec without the
+    defaults; `facts`, what was told of the model; `weightBytes`; `images`."""
 
     @cached_property
     def spec(self) -> ModelDeploymentSpec:
         """The revision's part of the spec, every default spelled out."""
         return ModelDeploymentSpec.model_validate(self.data["spec"])
 
+    @cached_property
+    def said(self) -> ModelDeploymentSpec:
+        """The revision's part of the spec as the user wrote it; with the defaults of its day where that was
+        not kept."""
+        try:
+            return ModelDeploymentSpec.model_validate(self._derived["said"])
+        except (KeyError, ValueError):  # pydantic's ValidationError is a ValueError
+            return self.spec
+
+    @cached_property
+    def words(self) -> Mapping[str, Any]:
+        """`said`, in one spelling for one meaning."""
+        return words(self.said)
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """What was told of the model when the revision was made (ModelFacts.told)."""
+        found = self._derived.get("facts")
+        return found if isinstance(found, Mapping) else {}
+
     @property
     def weight_bytes(self) -> int | None:
         """Bytes of the checkpoint; None when the facts are not known."""
-        number: int | None = self.data["derived"].get("weightBytes")
-        return number
+        number = self._derived.get("weightBytes")
+        return number if isinstance(number, int) else None
 
     @property
     def images(self) -> Mapping[str, str]:
         """Images by container: the runtime's, and those that are pinned by the digest that preflight ran."""
-        found: Mapping[str, str] = self.data["derived"].get("images", {})
-        return found
+        found = self._derived.get("images")
+        return found if _is_texts(found) else {}
+
+    @property
+    def _derived(self) -> Mapping[str, Any]:
+        found = self.data["derived"]
+        return found if isinstance(found, Mapping) else {}
 
 
 def revision_of(
@@ -79,11 +107,13 @@ def revision_of(
     hashed: dict[str, Any] = {
         "renderVersion": RENDER_VERSION,
         "spec": canonical_spec(spec, name),
-        "facts": facts.digest if facts else "",
+        "facts": facts.users_config if facts else "",
     }
-    derived: dict[str, Any] = {"images": dict(images)}
+    derived: dict[str, Any] = {"images": dict(images), "said": words(spec)}
     if facts:
         derived["weightBytes"] = facts.weight_bytes
+    if facts and facts.told:
+        derived["facts"] = dict(facts.told)
     return Revision(short_hash(hashed, _HASH_LENGTH), number, {**hashed, "derived": derived})
 
 
@@ -94,24 +124,36 @@ def target_revision(
     images: Mapping[str, str],
     known: Iterable[Revision],
 ) -> Revision:
-    """The stored revision that means the same as the spec, or a new one with the next number.
+    """The stored revision that the spec asks for, or a new one with the next number.
 
-    The stored one wins as it is, figures and all: ControllerRevision data cannot be changed.
+    The stored one wins as it is, defaults, images, figures and all: neither another operator nor another
+    measure of the model makes a revision.
     """
     stored = sorted(known, key=lambda revision: revision.number)
-    wanted = revision_of(spec, facts, name, images, number=stored[-1].number + 1 if stored else 1)
-    return next((revision for revision in stored if revision.hash == wanted.hash), wanted)
+    alike = [each for each in asked_before(spec, name, stored) if _same_config(each, spec, facts)]
+    if alike:
+        return alike[-1]
+    return revision_of(spec, facts, name, images, number=stored[-1].number + 1 if stored else 1)
+
+
+def asked_before(spec: ModelDeploymentSpec, name: str, known: Iterable[Revision]) -> list[Revision]:
+    """Those that the same words asked for, whatever the defaults were, or other words of the same meaning;
+    the newest last."""
+    said, full = words(spec), canonical_spec(spec, name)
+    alike = (each for each in known if each.words == said or each.data["spec"] == full)
+    return sorted(alike, key=lambda revision: revision.number)
+
+
+def _same_config(stored: Revision, spec: ModelDeploymentSpec, facts: ModelFacts | None) -> bool:
+    """Only a change of the user's own config.json counts. One that helps out where preflight could not tell
+    the model's is none."""
+    used, before = facts.users_config if facts else "", stored.data["facts"]
+    return not used or used == before or (is_required(spec) and not before)
 
 
 def canonical_spec(spec: ModelDeploymentSpec, name: str) -> dict[str, Any]:
     """The revision's part of the spec on the wire, defaults filled in, one spelling for one meaning."""
-    data = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-    for path in OUTSIDE:
-        *parents, leaf = path.split(".")
-        section = data
-        for parent in parents:
-            section = section[parent]
-        section.pop(leaf, None)
+    data = _inside(spec)
     data["model"] = {"name": name, **data["model"]}
     data["engine"] = {
         "image": defaults.ENGINE_IMAGE,
@@ -126,6 +168,30 @@ def canonical_spec(spec: ModelDeploymentSpec, name: str) -> dict[str, Any]:
         "objective": defaults.OBJECTIVE,
         **data.get("capacity", {}),
     }
+    for plugin in data.get("plugins", []):
+        if "image" in plugin:
+            plugin.setdefault("path", defaults.PLUGIN_PATH)
+    return _settled(data)
+
+
+def words(spec: ModelDeploymentSpec) -> dict[str, Any]:
+    """The revision's part of the spec on the wire, one spelling for one meaning, and nothing filled in."""
+    return _settled(_inside(spec))
+
+
+def _inside(spec: ModelDeploymentSpec) -> dict[str, Any]:
+    """Without what is outside."""
+    data = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+    for path in OUTSIDE:
+        *parents, leaf = path.split(".")
+        section = data
+        for parent in parents:
+            section = section[parent]
+        section.pop(leaf, None)
+    return data
+
+
+def _settled(data: dict[str, Any]) -> dict[str, Any]:
     _settle_quantities(data)
     _settle_orders(data)
     settled = {
@@ -135,21 +201,19 @@ def canonical_spec(spec: ModelDeploymentSpec, name: str) -> dict[str, Any]:
 
 
 def _settle_quantities(data: dict[str, Any]) -> None:
-    data["engine"]["sharedMemory"] = canonical_bytes(data["engine"]["sharedMemory"])
-    if "cpuOffload" in data["capacity"]:
-        data["capacity"]["cpuOffload"] = canonical_bytes(data["capacity"]["cpuOffload"])
+    for section, name in (("engine", "sharedMemory"), ("capacity", "cpuOffload")):
+        if name in data.get(section, {}):
+            data[section][name] = canonical_bytes(data[section][name])
 
 
 def _settle_orders(data: dict[str, Any]) -> None:
     """Lists whose order means nothing are sorted."""
-    accelerator = data["accelerator"]
+    accelerator = data.get("accelerator", {})
     if "products" in accelerator:
         accelerator["products"] = sorted(set(accelerator["products"]))
     if "tolerations" in accelerator:
         accelerator["tolerations"] = sorted(accelerator["tolerations"], key=canonical_json)
     for plugin in data.get("plugins", []):
-        if "image" in plugin:
-            plugin.setdefault("path", defaults.PLUGIN_PATH)
         if "hashes" in plugin:
             plugin["hashes"] = sorted(set(plugin["hashes"]))
             if not plugin["hashes"]:
@@ -158,17 +222,6 @@ def _settle_orders(data: dict[str, Any]) -> None:
 
 def _without_empty(section: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in section.items() if value not in ({}, [])}
-
-
-def _derived(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What can be read of it."""
-    stored = data.get("derived")
-    known = stored if isinstance(stored, Mapping) else {}
-    weight_bytes, images = known.get("weightBytes"), known.get("images")
-    derived: dict[str, Any] = {"images": dict(images) if _is_texts(images) else {}}
-    if isinstance(weight_bytes, int):
-        derived["weightBytes"] = weight_bytes
-    return derived
 
 
 def _is_texts(value: object) -> TypeGuard[Mapping[str, str]]:
@@ -204,7 +257,8 @@ def from_controller_revision(manifest: Mapping[str, Any]) -> Revision | None:
         return None
     hashed = {key: value for key, value in data.items() if key != "derived"}
     try:
-        revision = Revision(short_hash(hashed, _HASH_LENGTH), number, {**hashed, "derived": _derived(data)})
+        whole = {**hashed, "derived": data.get("derived")}
+        revision = Revision(short_hash(hashed, _HASH_LENGTH), number, whole)
         return revision if can_be_rendered(revision.spec) else None
     except (KeyError, TypeError, ValueError):  # pydantic's ValidationError is a ValueError
         return None

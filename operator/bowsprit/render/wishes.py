@@ -15,6 +15,7 @@ from bowsprit.api.v1alpha1 import (
     ModelDeployment,
     ModelDeploymentSpec,
     Parallelism,
+    Preflight,
 )
 from bowsprit.facts.context import ACTIVATION_DTYPES
 from bowsprit.facts.model import ModelFacts
@@ -42,6 +43,11 @@ _KV_DTYPE_BYTES = {
     KvCacheDtype.FP8_E4M3: 1,
     KvCacheDtype.FP8_E5M2: 1,
 }
+
+
+def is_required(spec: ModelDeploymentSpec) -> bool:
+    """Whether the spec is proven before it is planned."""
+    return (spec.preflight or defaults.PREFLIGHT) == Preflight.REQUIRED
 
 
 def wish_of(deployment: ModelDeployment, facts: ModelFacts | None) -> Wish:

@@ -50,7 +50,7 @@ def stored(manifest: dict[str, Any], **more: Any) -> Child:
 
 def job(declared: Any = DECLARED, ended: str = "") -> Child:
     conditions = [{"type": ended, "status": "True"}] if ended else []
-    manifest = preflight_job(OWNER, declared.deployment.spec, RUNTIME)
+    manifest = preflight_job(OWNER, declared.preflight, declared.deployment.spec, RUNTIME)
     return stored(manifest, status={"conditions": conditions})
 
 

@@ -144,7 +144,8 @@ class World:
         node = {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": status}
         self.book.nodes.upsert(self.server.put(NODES, node))
 
-    def model(self, name: str) -> None:
+    def model(self, name: str, **changes: Any) -> None:
+        """Applies a ModelDeployment, with the ConfigMap that it names."""
         meta = {"namespace": "team", "name": name}
         data = {"config.json": json.dumps(LLAMA_8B)}
         self.book.config_maps.upsert(self.server.put(CONFIG_MAPS, {"metadata": meta, "data": data}))
@@ -152,8 +153,11 @@ class World:
             "model": {"uri": "hf://example/model", "config": {"configMapRef": {"name": name}}},
             "preflight": "Skip",
             "capacity": {"maxModelLen": 8192},
+            **changes,
         }
-        created = {**meta, "generation": 1, "creationTimestamp": "2026-11-30T11:00:00Z"}
+        known = self.server.objects.get(MODEL_DEPLOYMENTS, {}).get(("team", name))
+        generation = known["metadata"]["generation"] + 1 if known else 1
+        created = {**meta, "generation": generation, "creationTimestamp": "2026-11-30T11:00:00Z"}
         head = {"apiVersion": "bowsprit.dev/v1alpha1", "kind": "ModelDeployment"}
         stored = self.server.put(MODEL_DEPLOYMENTS, {**head, "metadata": created, "spec": spec})
         self.book.models.upsert(stored)
@@ -161,14 +165,14 @@ class World:
     def remove_model(self, name: str) -> None:
         self.book.models.remove(self.server.take(MODEL_DEPLOYMENTS, "team", name))
 
-    def pod(self, model: str, **status: Any) -> None:
-        """The pod of a model's only workload, as the ReplicaSet made it; bound where it was pinned."""
+    def pod(self, model: str, number: int = 1, **status: Any) -> None:
+        """A pod of a model's only workload, as the ReplicaSet made it; bound where it was pinned."""
         workload = next(
             each
             for each in self.server.objects[DEPLOYMENTS].values()
             if each["metadata"]["labels"]["bowsprit.dev/model"] == model
         )
-        template, name = workload["spec"]["template"], f"{workload['metadata']['name']}-abc-1"
+        template, name = workload["spec"]["template"], f"{workload['metadata']['name']}-abc-{number}"
         meta = {**template["metadata"], "namespace": "team", "name": name}
         known = self.server.objects.get(PODS, {}).get(("team", name))
         spec = dict(known["spec"] if known else template["spec"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +15,8 @@ from hypothesis import strategies as st
 
 from bowsprit.facts.config import MAX_BYTES, facts_from_config
 from bowsprit.facts.model import FactsError, MeasuredWeights, ModelFacts
-from bowsprit.facts.report import (
-    MAX_REPORT_CHARACTERS,
-    Report,
-    Verdict,
-    facts_from_report,
-    parse_report,
-    with_reported,
-)
+from bowsprit.facts.report import MAX_REPORT_CHARACTERS, Report, Verdict, parse_report
+from bowsprit.facts.told import facts_from_told, with_told
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
@@ -79,8 +74,12 @@ def report(**fields: Any) -> Report:
     return found
 
 
+def told(**fields: Any) -> Mapping[str, Any]:
+    return report(**fields).facts
+
+
 def facts(**changes: Any) -> ModelFacts | FactsError:
-    return facts_from_report(report(facts={**content()["facts"], **changes}), {})
+    return facts_from_told(told(facts={**content()["facts"], **changes}), {})
 
 
 def test_a_report_is_read_whole() -> None:
@@ -164,7 +163,7 @@ def test_the_same_report_is_the_same_facts_and_other_bytes_are_others() -> None:
 
 
 def test_overrides_count_as_they_do_for_a_users_config() -> None:
-    found = facts_from_report(report(), {"num_hidden_layers": 2})
+    found = facts_from_told(told(), {"num_hidden_layers": 2})
     assert isinstance(found, ModelFacts)
     assert len(found.layers) == 2
     assert found.measured == (), "vLLM built another model than this"
@@ -181,17 +180,17 @@ def test_what_the_engine_knows_better() -> None:
 def test_where_the_engine_says_nothing_of_stages_the_family_decides(stageable: bool, silence: Any) -> None:
     known = facts_from_config(json.dumps(CONFIG))
     assert isinstance(known, ModelFacts)
-    silent = report(facts={"supportsPP": silence, "maxModelLen": 2048})
-    assert with_reported(silent, replace(known, stageable=stageable)).stageable is stageable
+    silent = told(facts={"supportsPP": silence, "maxModelLen": 2048})
+    assert with_told(silent, replace(known, stageable=stageable)).stageable is stageable
 
 
 def test_the_digest_is_of_what_was_told_so_an_operator_that_reckons_otherwise_rolls_nothing() -> None:
     known = facts_from_config(json.dumps(CONFIG))
     assert isinstance(known, ModelFacts)
     reckoned_otherwise = replace(known, max_model_len=1, layers=known.layers[:2], stageable=False)
-    told = report(facts={"supportsPP": True, "weights": {"1": WEIGHTS}})
-    assert with_reported(told, known).digest == with_reported(told, reckoned_otherwise).digest
-    assert with_reported(report(facts={}), known) == known
+    said = told(facts={"supportsPP": True, "weights": {"1": WEIGHTS}})
+    assert with_told(said, known).digest == with_told(said, reckoned_otherwise).digest
+    assert with_told({}, known) == known
 
 
 DAMAGED_WEIGHTS: dict[str, Any] = {

@@ -21,6 +21,7 @@ _LAYER = Layer(1_500_000_000, 200_000_000, 0, 16_384, KvCache(KvKind.FULL, kv_he
 FACTS = replace(
     transformer("Llama", layers=80, hidden=8192, inner=28672, heads=64, vocabulary=128256),
     digest="70b",
+    users_config="70b",
     layers=(_LAYER,) * 80,
     divisors=(),
 )

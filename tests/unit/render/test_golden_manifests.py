@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bowsprit.render.preflight import preflight_job
+from bowsprit.render.preflight import preflight_job, preflight_key
 from bowsprit.render.problems import problems
 from bowsprit.render.revision import to_controller_revision
 from bowsprit.render.services import services
@@ -17,8 +17,9 @@ from tests.unit.render.examples import EXAMPLES, IMAGES, OWNER, revision, spec
 def manifests(name: str) -> list[dict[str, Any]]:
     example = EXAMPLES[name]
     what = revision(**example.fields)
+    key = preflight_key(spec(**example.fields), OWNER.namespace)
     return [
-        preflight_job(OWNER, spec(**example.fields), IMAGES["runtime"]),
+        preflight_job(OWNER, key, spec(**example.fields), IMAGES["runtime"]),
         to_controller_revision(what, OWNER),
         *services(OWNER, what.hash),
         workload(OWNER, what, example.layout, replicas=2),

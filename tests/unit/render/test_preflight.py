@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bowsprit.api import defaults
 from bowsprit.render.preflight import preflight_config_map, preflight_job, preflight_key, preflight_name
 from bowsprit.render.workload import workload
 from tests.unit.render.examples import EXAMPLES, IMAGES, ONE_GPU, OWNER, revision, spec
@@ -16,8 +17,12 @@ from tests.unit.render.examples import EXAMPLES, IMAGES, ONE_GPU, OWNER, revisio
 PLUGINS = {"plugins": [{"image": "registry.example.com/a:1", "entryPoints": ["a"]}]}
 
 
+def key(**fields: Any) -> str:
+    return preflight_key(spec(**fields), OWNER.namespace)
+
+
 def job(**fields: Any) -> dict[str, Any]:
-    return preflight_job(OWNER, spec(**fields), IMAGES["runtime"])
+    return preflight_job(OWNER, key(**fields), spec(**fields), IMAGES["runtime"])
 
 
 def pod(**fields: Any) -> dict[str, Any]:
@@ -220,7 +225,6 @@ SAME: dict[str, dict[str, Any]] = {
     },
     "how it is cut into pods": {"parallelism": {"gpusPerPod": 2}},
     "its served name": {"model": {"uri": "hf://meta-llama/Llama-3.1-70B", "name": "other"}},
-    "the default image spelled out": {"engine": {"image": "vllm/vllm-openai:v0.32.0"}},
 }
 OTHER: dict[str, dict[str, Any]] = {
     "another model": {"model": {"uri": "hf://a/b"}},
@@ -241,6 +245,9 @@ OTHER: dict[str, dict[str, Any]] = {
     },
     "another machine, whose wheels are others": {
         "accelerator": {"nodeSelector": {"kubernetes.io/arch": "arm64"}}
+    },
+    "the default image spelled out, which stays when the default does not": {
+        "engine": {"image": defaults.ENGINE_IMAGE}
     },
     "a template": {"template": {"spec": {"imagePullSecrets": [{"name": "a"}]}}},
 }
@@ -267,7 +274,7 @@ def test_claims_of_one_name_are_other_models_in_another_namespace() -> None:
 
 
 def test_another_runtime_image_asks_for_nothing_anew() -> None:
-    other = preflight_job(OWNER, spec(), "registry.example.com/runtime:2")
+    other = preflight_job(OWNER, key(), spec(), "registry.example.com/runtime:2")
     assert other["metadata"] == job()["metadata"]
 
 

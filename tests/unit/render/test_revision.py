@@ -117,11 +117,11 @@ def test_two_revisions_for(case: str) -> None:
     assert revision(**one).hash != revision(**other).hash
 
 
-def test_other_facts_are_another_revision_and_other_figures_of_the_same_facts_are_not() -> None:
+def test_another_config_of_the_users_is_another_revision_and_other_facts_are_not() -> None:
     known = revision()
-    assert revision_of(spec(), replace(FACTS, digest="other"), OWNER.name, {}).hash != known.hash
-    reckoned_anew = replace(FACTS, embedding_bytes=1)
-    assert revision_of(spec(), reckoned_anew, OWNER.name, {}).hash == known.hash
+    assert revision_of(spec(), replace(FACTS, users_config="other"), OWNER.name, {}).hash != known.hash
+    measured_anew = replace(FACTS, digest="other", embedding_bytes=1, told={"config": "x"})
+    assert revision_of(spec(), measured_anew, OWNER.name, {}).hash == known.hash
 
 
 def test_an_operator_with_other_defaults_renders_a_stored_revision_as_before(
@@ -195,11 +195,27 @@ def test_no_revision_is_read_from(case: str) -> None:
     assert from_controller_revision(DAMAGED[case]) is None
 
 
-@pytest.mark.parametrize("derived", [None, [], "x", {}, {"weightBytes": "many", "images": {"engine": 1}}])
+LOST: tuple[Any, ...] = (
+    *(None, [], "x", {}),
+    {"weightBytes": "many", "images": {"engine": 1}, "said": {"model": {}}, "facts": []},
+)
+
+
+@pytest.mark.parametrize("derived", LOST)
 def test_lost_figures_only_cost_the_start_up_budget(derived: Any) -> None:
     found = from_controller_revision({"data": {**DATA, "derived": derived}, "revision": 4})
     assert found is not None
-    assert (found.hash, found.weight_bytes) == (revision().hash, None)
+    assert (found.hash, found.weight_bytes, found.images, found.told) == (revision().hash, None, {}, {})
+    assert target_revision(found.spec, FACTS, OWNER.name, {}, [found]) is found
+
+
+def test_what_a_newer_operator_stored_besides_is_written_back_as_it_was() -> None:
+    """Data of a ControllerRevision cannot be changed: an apply that left it out would be refused for ever."""
+    derived = {**DATA["derived"], "more": {"a": 1}}
+    manifest = to_controller_revision(replace(revision(), data={**DATA, "derived": derived}), OWNER)
+    found = from_controller_revision(manifest)
+    assert found is not None
+    assert to_controller_revision(found, OWNER) == manifest
 
 
 def test_the_first_revision_is_number_one() -> None:
@@ -207,7 +223,7 @@ def test_the_first_revision_is_number_one() -> None:
 
 
 def test_a_new_revision_counts_on_from_the_highest() -> None:
-    known = [replace(revision(replicas=1), hash=f"{number:010x}", number=number) for number in (2, 9, 4)]
+    known = [replace(revision(engine={"args": [f"--{number}"]}), number=number) for number in (2, 9, 4)]
     assert target_revision(spec(), FACTS, OWNER.name, {}, known).number == 10
 
 
