@@ -19,6 +19,8 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 GOLDEN = Path(__file__).with_name("golden")
+RECORDED = Path(__file__).with_name("recorded")
+"""By render version; a file is written once."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -35,6 +37,7 @@ _Dumper.add_representer(str, _text)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
+    parser.addoption("--record-revisions", action="store_true", help="write the recorded revisions that lack")
 
 
 @pytest.fixture
@@ -46,7 +49,24 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, list[dict[str, Any]
         file = GOLDEN / f"{name}.yaml"
         if update:
             GOLDEN.mkdir(exist_ok=True)
-            file.write_text(yaml.dump_all(manifests, Dumper=_Dumper, sort_keys=False, width=110))
+            file.write_text(_dumped(manifests))
         assert manifests == list(yaml.safe_load_all(file.read_text()))
 
     return check
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Callable[[Path, list[dict[str, Any]]], None]:
+    """Writes documents to a file of RECORDED if that is asked for and the file is not there."""
+    wanted = request.config.getoption("--record-revisions", default=False)
+
+    def write(file: Path, documents: list[dict[str, Any]]) -> None:
+        if wanted and not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(_dumped(documents))
+
+    return write
+
+
+def _dumped(documents: list[dict[str, Any]]) -> str:
+    return str(yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=110))

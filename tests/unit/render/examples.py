@@ -18,17 +18,25 @@ OWNER = Owner("llama", "chat", "7f3c0a52-8b6e-4d0f-9a51-0c1d2e3f4a5b")
 IMAGES = {"runtime": "registry.example.com/runtime:1"}
 
 _LAYER = Layer(1_500_000_000, 200_000_000, 0, 16_384, KvCache(KvKind.FULL, kv_heads=8, values_per_head=256))
+_CONFIG = (
+    "eNpVkM1uwkAMhN/F5xzYtE0XrpV6gieo0MqJTWN1f9CuA00r3p0F0kOv841nbP8C5mEU5UGnzAU2H7D1GPA95TecCvrtDvYNhETsnc5Hhg34"
+    "mwEaGIWIoyvyU1Vr1m0DEpVzYBJUXkBru9dK4hTcMuBx5lyr7OohoypHlRTdyEgVdM8P8MWzO6Gf+A/YBk5pwH6JNq1tX7q6HX67Yypyz+DQ"
+    "M5HEz+o3T2Z1K1dhd06Z/sED+sKVpfoAR8tt/cEnVNPB5QpLhmIO"
+)
+"""Packed, and not packed anew: another zlib packs otherwise."""
 FACTS = replace(
     transformer("Llama", layers=80, hidden=8192, inner=28672, heads=64, vocabulary=128256),
     digest="70b",
     users_config="70b",
     layers=(_LAYER,) * 80,
     divisors=(),
+    told={"config": _CONFIG, "maxModelLen": 131072},
 )
 
 ONE_POD = Layout(A100, tensor=1, pipeline=3, gpus_per_pod=3, layer_partition=(27, 27, 26))
 FIVE_PODS = Layout(A100, tensor=1, pipeline=5, gpus_per_pod=1, layer_partition=(16, 16, 16, 16, 16))
 TENSOR_4 = Layout("NVIDIA-H100-80GB-HBM3", tensor=4, pipeline=1, gpus_per_pod=4, layer_partition=(80,))
+CPUS = Layout("cpu", tensor=1, pipeline=2, gpus_per_pod=1, layer_partition=(40, 40))
 ONE_GPU = Layout(A100, tensor=1, pipeline=1, gpus_per_pod=1, layer_partition=(80,))
 LAYOUTS = (ONE_POD, FIVE_PODS, TENSOR_4, ONE_GPU)
 
@@ -90,6 +98,7 @@ EXAMPLES = {
             "engine": {"image": "registry.example.com/vllm:0.32"},
         },
     ),
+    "cpus": Example(CPUS, {"accelerator": {"resource": "cpu"}}),
     "pvc": Example(ONE_GPU, {"model": {"uri": "pvc://models/llama/8b", "name": "llama-8b"}}),
     "oci": Example(ONE_GPU, {"model": {"uri": "oci://registry.example.com/models/llama:8b"}}),
     "object-storage": Example(

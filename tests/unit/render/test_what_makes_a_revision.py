@@ -27,6 +27,7 @@ from tests.unit.render.test_every_field_counts import SET, with_field
 
 DEFAULTS: dict[str, Any] = {
     "ENGINE_IMAGE": "vllm/vllm-openai:v9",
+    "RUNTIME_IMAGE": "bowsprit/runtime:v9",
     "SHARED_MEMORY": "1Gi",
     "PLUGIN_PATH": "/wheels",
     "ACCELERATOR_RESOURCE": "amd.com/gpu",

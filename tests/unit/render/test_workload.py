@@ -19,6 +19,7 @@ from bowsprit.render.revision import (
 from bowsprit.render.services import services
 from bowsprit.render.workload import layout_of, workload
 from tests.unit.render.examples import (
+    CPUS,
     FACTS,
     FIVE_PODS,
     IMAGES,
@@ -395,9 +396,6 @@ def test_a_port_of_the_template_takes_no_probe_and_no_service_away() -> None:
     (service,) = services(OWNER, what.hash)
     asked = {engine(pod)[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe")}
     assert asked == {service["spec"]["ports"][0]["targetPort"]} == {engine(pod)["ports"][0]["containerPort"]}
-
-
-CPUS = Layout("cpu", tensor=1, pipeline=2, gpus_per_pod=1, layer_partition=(40, 40))
 
 
 def test_pods_on_cpus_ask_for_cpus_and_go_where_the_scheduler_puts_them() -> None:
