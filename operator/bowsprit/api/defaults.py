@@ -13,6 +13,8 @@ SHARED_MEMORY = "10Gi"
 PLUGIN_PATH = "/plugins"
 
 PREFLIGHT = "Required"
+PREFLIGHT_REQUESTS = {"cpu": "500m", "memory": "2Gi"}
+"""What its pod asks of a node."""
 PREFLIGHT_SECONDS = 600
 """From the start of the engine image's Python to the verdict; most of it imports."""
 

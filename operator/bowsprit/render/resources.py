@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
+from bowsprit.api import defaults
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.plan.result import Layout
 from bowsprit.render import wishes
@@ -28,7 +29,7 @@ INSTALLING: dict[str, Any] = {
 """pip, which unpacks some wheels."""
 
 PREFLIGHT: dict[str, dict[str, str]] = {
-    "requests": {"cpu": "500m", "memory": "2Gi"},
+    "requests": defaults.PREFLIGHT_REQUESTS,
     "limits": {"cpu": "4", "memory": "8Gi"},
 }
 """vLLM without a model: what its imports take, and room for a plugin's."""

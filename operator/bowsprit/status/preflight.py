@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bowsprit.api.cures import CURES
+from bowsprit.api.defaults import PREFLIGHT_REQUESTS
 from bowsprit.api.reasons import Reason
 from bowsprit.facts.report import Fault, Report, Verdict
 from bowsprit.status.attempt import Attempt, Stage
@@ -29,8 +30,9 @@ _HELD_CURES: Mapping[str, str] = {
         "registry's credentials in spec.template.spec.imagePullSecrets."
     ),
     Reason.PREFLIGHT_UNSCHEDULABLE: (
-        "It asks for half a CPU and 2 GiB of memory and for no GPU, and runs on any node whose taints "
-        "spec.accelerator.tolerations tolerates; it starts by itself when there is room."
+        f"It asks for {PREFLIGHT_REQUESTS['cpu']} CPU, {PREFLIGHT_REQUESTS['memory']} memory and no GPU, "
+        "and runs on any node whose taints spec.accelerator.tolerations tolerates; it starts by itself when "
+        "there is room."
     ),
 }
 _TRIED_AGAIN = (Reason.PREFLIGHT_CRASHED, Reason.PREFLIGHT_TIMED_OUT)
