@@ -103,7 +103,8 @@ def _revision_data(history: History, revision: KeptRevision) -> dict[str, Any]:
         "target": revision.hash == history.target,
         "layouts": [{**layout_data(each), "replicas": replicas} for each, replicas in layouts.items()],
         "images": revision.images,
-        "facts": revision.data.get("facts"),
+        "factsDigest": revision.facts_digest,
+        "facts": revision.facts,
         "weightBytes": revision.weight_bytes,
         "renderVersion": revision.data.get("renderVersion"),
         "spec": revision.spec,
@@ -146,7 +147,7 @@ def _row(history: History, revision: KeptRevision) -> tuple[str | Text, ...]:
         (spec.get("architecture") or {}).get("override", "-"),
         ", ".join(map(_short, plugins)) or "-",
         _short(images.get("engine", "-")),
-        revision.data.get("facts") or "-",
+        revision.facts_digest or "-",
     )
 
 

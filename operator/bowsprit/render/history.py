@@ -5,18 +5,23 @@ Nothing is rendered from them here, so those of an older or a newer way of rende
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bowsprit.api import defaults
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
+from bowsprit.facts.config import CONFIG, MAX_BYTES
+from bowsprit.facts.packing import unpacked
 from bowsprit.plan.result import Layout
 from bowsprit.render import names
+from bowsprit.render.canonical import short_hash
 from bowsprit.render.layouts import layout_data
 from bowsprit.render.owner import Owner
 from bowsprit.render.surroundings import images_of
 
+_DIGEST_LENGTH = 10
 SHORTEST_HASH = 4
 """Characters from which on the beginning of a hash names a revision."""
 
@@ -47,7 +52,7 @@ class KeptRevision:
     def images(self) -> dict[str, str]:
         """Image by container: by the digest that preflight ran where there is one, else as the spec names
         it."""
-        pinned = _mapping(_mapping(self.data.get("derived")).get("images"))
+        pinned = _mapping(self._derived.get("images"))
         try:
             spec = ModelDeploymentSpec.model_validate(self.spec)
         except ValueError:  # pydantic's ValidationError, for the spec of another version
@@ -57,8 +62,28 @@ class KeptRevision:
     @property
     def weight_bytes(self) -> int | None:
         """Of the checkpoint; None when it was not known."""
-        number = _mapping(self.data.get("derived")).get("weightBytes")
+        number = self._derived.get("weightBytes")
         return number if isinstance(number, int) else None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was told of the model when the revision was made, with config.json as it is."""
+        told = dict(_mapping(self._derived.get("facts")))
+        config = unpacked(told.get(CONFIG), MAX_BYTES)
+        try:
+            return told if config is None else {**told, CONFIG: json.loads(config)}
+        except ValueError:
+            return told
+
+    @property
+    def facts_digest(self) -> str:
+        """The same for the same facts; "" when nothing was told."""
+        known = [self.data.get("facts") or "", self.facts]
+        return short_hash(known, _DIGEST_LENGTH) if any(known) else ""
+
+    @property
+    def _derived(self) -> Mapping[str, Any]:
+        return _mapping(self.data.get("derived"))
 
 
 def kept_revisions(manifests: Iterable[Mapping[str, Any]], owner: Owner) -> tuple[KeptRevision, ...]:
@@ -93,7 +118,8 @@ def revision_document(revision: KeptRevision, layouts: Sequence[Layout]) -> dict
         "spec": revision.spec,
         "images": revision.images,
         "layouts": [layout_data(layout) for layout in dict.fromkeys(layouts)],
-        "facts": revision.data.get("facts"),
+        "facts": revision.facts,
+        "usersConfig": revision.data.get("facts"),
         "weightBytes": revision.weight_bytes,
         "renderVersion": revision.data.get("renderVersion"),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -99,6 +100,8 @@ async def rolling(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_line_for_each_revision_the_oldest_first(workspace: Workspace) -> None:
     shown = workspace.run("history", "llama", "-n", "chat").stdout
     head, first, second = (line.split("   ") for line in shown.splitlines())
+    facts = first[-1]
+    assert re.fullmatch("[0-9a-f]{10}", facts)
     assert [cell.strip() for cell in head if cell] == [
         *(
             "REVISION",
@@ -115,12 +118,12 @@ def test_a_line_for_each_revision_the_oldest_first(workspace: Workspace) -> None
     ]
     assert [cell.strip() for cell in first if cell] == [
         *("1", PLAIN.hash, "2026-11-30T12:01:00Z", "serving", "2 x tp1/pp2"),
-        *("hf://meta-llama/Llama-3.1-70B", "-", "-", f"{HUB}/vllm@sha256:5a5a5a5a5a5a", "70b"),
+        *("hf://meta-llama/Llama-3.1-70B", "-", "-", f"{HUB}/vllm@sha256:5a5a5a5a5a5a", facts),
     ]
     assert [cell.strip() for cell in second if cell] == [
         *("2", WITH_PLUGIN.hash, "2026-11-30T12:02:00Z", "asked for", "1 x tp1/pp2"),
         *("hf://meta-llama/Llama-3.1-70B", "MyOpt"),
-        *(f"{HUB}/my-opt@sha256:b7b7b7b7b7b7, uneven-llama==1.0", f"{HUB}/vllm@sha256:5a5a5a5a5a5a", "70b"),
+        *(f"{HUB}/my-opt@sha256:b7b7b7b7b7b7, uneven-llama==1.0", f"{HUB}/vllm@sha256:5a5a5a5a5a5a", facts),
     ]
 
 
@@ -131,8 +134,8 @@ def test_json_and_yaml_hold_everything(workspace: Workspace, form: str, load: An
     assert (data["namespace"], data["name"]) == KEY
     first, second = data["revisions"]
     assert list(first) == [
-        *("number", "hash", "created", "serving", "target", "layouts", "images", "facts", "weightBytes"),
-        *("renderVersion", "spec"),
+        *("number", "hash", "created", "serving", "target", "layouts", "images"),
+        *("factsDigest", "facts", "weightBytes", "renderVersion", "spec"),
     ]
     assert (first["serving"], first["target"]) == (True, False)
     assert (second["serving"], second["target"]) == (False, True)

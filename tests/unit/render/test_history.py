@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bowsprit.api import defaults
+from bowsprit.facts.packing import packed
 from bowsprit.plan.result import Layout
 from bowsprit.render.history import (
     KeptRevision,
@@ -70,7 +72,7 @@ def test_images_are_those_that_ran_and_else_those_of_the_spec() -> None:
     "data",
     [
         pytest.param({"renderVersion": 99, "spec": {"model": {"uri": "hf://a/b"}, "new": 1}}, id="newer"),
-        pytest.param({"spec": 3, "derived": {"images": [], "weightBytes": "much"}}, id="damaged"),
+        pytest.param({"spec": 3, "derived": {"images": [], "weightBytes": "much", "facts": 1}}, id="damaged"),
         pytest.param(None, id="empty"),
     ],
 )
@@ -120,6 +122,26 @@ def test_a_beginning_that_several_have_is_told() -> None:
         revision_called("1", [])
 
 
+def test_facts_are_told_with_config_json_as_it_is() -> None:
+    told = {"config": packed({"num_hidden_layers": 80}), "supportsPP": True}
+    revision = revision_of(spec(), replace(FACTS, told=told), OWNER.name, PINNED)
+    (kept,) = kept_revisions([manifest(revision)], OWNER)
+    assert kept.facts == {"config": {"num_hidden_layers": 80}, "supportsPP": True}
+    assert revision_document(kept, [])["facts"] == kept.facts
+
+
+def test_facts_have_a_digest_that_tells_them_apart() -> None:
+    many = [
+        replace(FACTS, told=told, users_config=config)
+        for config in ("", "a")
+        for told in ({}, {"supportsPP": True}, {"supportsPP": False}, {"config": "damaged"})
+    ]
+    revisions = [revision_of(spec(), facts, OWNER.name, PINNED) for facts in many]
+    digests = [kept_revisions([manifest(each)], OWNER)[0].facts_digest for each in revisions]
+    assert digests[0] == ""
+    assert len(set(digests)) == len(many)
+
+
 def test_the_document_does_not_depend_on_the_order_in_which_keys_are_stored() -> None:
     kept = manifest(made(architecture={"hfOverrides": {"a": 1, "b": {"c": 2, "d": 3}}}))
     turned = {**kept, "data": {name: kept["data"][name] for name in reversed(kept["data"])}}
@@ -127,5 +149,7 @@ def test_the_document_does_not_depend_on_the_order_in_which_keys_are_stored() ->
     documents = [revision_document(kept_revisions([each], OWNER)[0], [LAYOUT]) for each in (kept, turned)]
     assert documents[0] == documents[1]
     assert [list(each["spec"]) for each in documents] == [sorted(kept["data"]["spec"])] * 2
-    assert list(documents[0]) == ["spec", "images", "layouts", "facts", "weightBytes", "renderVersion"]
+    assert list(documents[0]) == [
+        *("spec", "images", "layouts", "facts", "usersConfig", "weightBytes", "renderVersion")
+    ]
     assert documents[0]["layouts"][0]["tensor"] == 1
