@@ -1,10 +1,13 @@
 """Small plugins that each behave in a way of their own, as one image: a folder of wheels for each.
 
 A ModelDeployment chooses one by plugins[].path. The image is made of nothing else, as a plugin's may be.
+
+    python -m e2e.tests.small_plugins DIR    # writes what `podman build DIR` makes the image of
 """
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -108,18 +111,27 @@ class SmallPlugins:
 
 @contextmanager
 def _written() -> Iterator[Containerfile]:
-    """The wheels, and a Containerfile that takes them."""
     with tempfile.TemporaryDirectory(prefix="bowsprit-plugins-") as folder:
-        context = Path(folder)
-        for name, sources in PLUGINS.items():
-            made.wheel(
-                context / "plugins" / name,
-                "my-plugin",
-                files={f"my_plugin/{file}": text for file, text in {**GOOD, **sources}.items()},
-                entry_points={"vllm.general_plugins": f"{ENTRY_POINT} = my_plugin:register"},
-                tag=ANOTHER_PYTHON if name == "for-another-python" else ANY_PYTHON,
-            )
-        (context / "plugins" / NO_WHEELS).mkdir()
-        (context / "plugins" / NO_WHEELS / "README").write_text("Wheels come later.\n")
-        (context / "Containerfile").write_text("FROM scratch\nCOPY plugins /\n")
-        yield Containerfile(SmallPlugins.name, context)
+        write(Path(folder))
+        yield Containerfile(SmallPlugins.name, Path(folder))
+
+
+def write(context: Path) -> None:
+    """The wheels, and a Containerfile that takes them."""
+    for name, sources in PLUGINS.items():
+        made.wheel(
+            context / "plugins" / name,
+            "my-plugin",
+            files={f"my_plugin/{file}": text for file, text in {**GOOD, **sources}.items()},
+            entry_points={"vllm.general_plugins": f"{ENTRY_POINT} = my_plugin:register"},
+            tag=ANOTHER_PYTHON if name == "for-another-python" else ANY_PYTHON,
+        )
+    (context / "plugins" / NO_WHEELS).mkdir(exist_ok=True)
+    (context / "plugins" / NO_WHEELS / "README").write_text("Wheels come later.\n")
+    (context / "Containerfile").write_text("FROM scratch\nCOPY plugins /\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Write the build context of the image of small plugins.")
+    parser.add_argument("folder", type=Path)
+    write(parser.parse_args().folder)

@@ -31,6 +31,8 @@ class Target:
     """What GPUs are called in this cluster."""
     uneven_llama: str = ""
     """Image of the plugin example images/plugin-example/uneven-llama; empty where there is none."""
+    small_plugins: str = ""
+    """Image of e2e/tests/small_plugins.py; empty where it is not built yet."""
     runtime: str = RUNTIME_IMAGE
     """Image of images/runtime, for commands that are run beside the operator."""
 
