@@ -97,6 +97,7 @@ CURES: Mapping[Reason, str] = {
     Reason.CONFIG_MISSING: "Point `model.uri` to a folder with config.json beside the weights.",
     Reason.CONFIG_INVALID: "Repair the file; the message says what is wrong with it.",
     Reason.WEIGHTS_MISSING: "Complete the download into the folder that `model.uri` names.",
+    Reason.WEIGHTS_DAMAGED: "Download the file that the message names again, whole.",
     Reason.HUB_UNREACHABLE: (
         "Nothing to change when it comes back; it is tried again. Else check proxy and egress rules, or use"
         " `pvc://`."

@@ -121,6 +121,7 @@ class Reason(StrEnum):
     REVISION_NOT_FOUND = "ModelRevisionNotFound"
     MODEL_GATED = "ModelGated"
     WEIGHTS_MISSING = "ModelWeightsMissing"
+    WEIGHTS_DAMAGED = "ModelWeightsDamaged"
     HUB_UNREACHABLE = "HubUnreachable"
     NEEDS_GPU = "NeedsGPU"
     NEEDS_ENVIRONMENT = "NeedsEnvironmentVariable"

@@ -82,22 +82,21 @@ def volumes(spec: ModelDeploymentSpec) -> list[dict[str, Any]]:
 
 WHOLE_MODEL = runtime.busybox("cp", "-R", IMAGE_FOLDER, MODEL_MOUNT)
 """Copies the model's folder out of its image."""
+_BUSYBOX = " ".join(runtime.busybox())
+# Backticks, for Kubernetes takes $(…) for a variable of its own.
+_BEGINNING = (
+    f'{_BUSYBOX} head -c {8 * 2**20} "$1" > "$2" && {_BUSYBOX} truncate -s `{_BUSYBOX} stat -c %s "$1"` "$2"'
+)
+"""The first 8 MiB of a file, and a hole as long as the rest."""
 SMALL_FILES = runtime.busybox(
     *("find", IMAGE_FOLDER),
     *("-type", "d", "-exec", *runtime.busybox("mkdir", "-p", f"{MODEL_MOUNT}{{}}"), ";"),
-    *(
-        "-o",
-        "-type",
-        "f",
-        "-size",
-        "-131072",
-        "-exec",
-        *runtime.busybox("cp", "{}", f"{MODEL_MOUNT}{{}}"),
-        ";",
-    ),
-    *("-o", "-type", "f", "-exec", *runtime.busybox("touch", f"{MODEL_MOUNT}{{}}"), ";"),
+    *("-o", "-type", "f", "-size", "-131072"),
+    *("-exec", *runtime.busybox("cp", "{}", f"{MODEL_MOUNT}{{}}"), ";"),
+    *("-o", "-type", "f"),
+    *("-exec", *runtime.busybox("sh", "-c", _BEGINNING, "sh", "{}", f"{MODEL_MOUNT}{{}}"), ";"),
 )
-"""Copies what is smaller than 64 MiB, which is everything but the weights; of those it leaves the names."""
+"""Copies what is smaller than 64 MiB, which is everything but the weights; of those, their headers."""
 
 
 def init_containers(revision: Revision, copy_model: list[str]) -> list[dict[str, Any]]:

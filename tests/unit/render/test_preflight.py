@@ -11,7 +11,9 @@ import pytest
 
 from bowsprit.api import defaults
 from bowsprit.render.preflight import preflight_config_map, preflight_job, preflight_key, preflight_name
+from bowsprit.render.surroundings import SMALL_FILES
 from bowsprit.render.workload import workload
+from bowsprit_runtime.preflight.checkpoint import MAX_HEADER_BYTES
 from tests.unit.render.examples import EXAMPLES, IMAGES, ONE_GPU, OWNER, revision, spec
 
 PLUGINS = {"plugins": [{"image": "registry.example.com/a:1", "entryPoints": ["a"]}]}
@@ -140,11 +142,12 @@ def test_memory(case: str) -> None:
     assert (found["requests"]["memory"], found["limits"]["memory"]) == wanted
 
 
-def test_of_weights_in_an_image_only_the_names_are_copied(tmp_path: Path) -> None:
+def test_of_weights_in_an_image_only_the_headers_are_copied(tmp_path: Path) -> None:
     """By the same command, with this machine's programs in place of busybox."""
-    weights = tmp_path / "models/llama/model.safetensors"
+    weights = tmp_path / "models/llama/the model.safetensors"
     weights.parent.mkdir(parents=True)
     with weights.open("wb") as file:
+        file.write(b"header")
         file.truncate(65 * 2**20)
     (tmp_path / "models/config.json").write_text("{}")
     copy = pod(model={"uri": "oci://registry.example.com/llama:1"})["initContainers"][1]["command"]
@@ -157,7 +160,14 @@ def test_of_weights_in_an_image_only_the_names_are_copied(tmp_path: Path) -> Non
     subprocess.run(here, check=True)
     copied = Path(f"{tmp_path}/out{tmp_path}/models")
     assert (copied / "config.json").read_text() == "{}"
-    assert (copied / "llama/model.safetensors").stat().st_size == 0
+    seen = copied / "llama/the model.safetensors"
+    assert seen.read_bytes()[:6] == b"header"
+    assert seen.stat().st_size == 65 * 2**20, "a file that is cut off can be told from one that is not"
+    assert seen.stat().st_blocks * 512 <= MAX_HEADER_BYTES + 2**20
+
+
+def test_as_much_of_weights_is_copied_as_the_runtime_reads() -> None:
+    assert f"head -c {MAX_HEADER_BYTES} " in " ".join(SMALL_FILES)
 
 
 def test_the_template_gives_what_loading_needs_and_nothing_of_serving() -> None:

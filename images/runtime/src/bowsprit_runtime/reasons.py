@@ -268,6 +268,11 @@ WEIGHTS_MISSING = _reason(
     "The model has a config.json and no weights.",
     "Complete the download into the folder that `model.uri` names.",
 )
+WEIGHTS_DAMAGED = _reason(
+    "ModelWeightsDamaged",
+    "A file of the model's weights is cut off, or no safetensors file.",
+    "Download the file that the message names again, whole.",
+)
 HUB_UNREACHABLE = _reason(
     "HubUnreachable",
     "The model hub did not answer.",

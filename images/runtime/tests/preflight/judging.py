@@ -14,7 +14,7 @@ from typing import Any
 from bowsprit_runtime.preflight import engine
 from bowsprit_runtime.preflight.events import Judged
 from bowsprit_runtime.report import Report
-from images.runtime.tests import made
+from images.runtime.tests import checkpoints, made
 
 RUNTIME = Path(__file__).resolve().parents[2] / "src"
 ZYGOTE = Path(__file__).with_name("zygote.py")
@@ -71,7 +71,7 @@ def model(folder: Path, config: Any = CONFIG, *, weights: bool = True) -> Path:
             config if isinstance(config, bytes) else json.dumps(config).encode()
         )
     if weights:
-        (folder / "model.safetensors").touch()
+        checkpoints.safetensors(folder / "model.safetensors")
     return folder
 
 

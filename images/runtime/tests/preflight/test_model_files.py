@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bowsprit_runtime import reasons
-from bowsprit_runtime.preflight.model_files import hub_fault, packed, read_config, weights_fault
+from bowsprit_runtime.preflight.model_files import INDEX, hub_fault, packed, read_config, weights_fault
 from bowsprit_runtime.report import Fault
 
 
@@ -86,6 +86,18 @@ def test_a_folder_of_another_format_is_left_to_vllm(tmp_path: Path) -> None:
     ("index", "there", "message"),
     [
         pytest.param(None, ["pytorch_model.bin"], None, id="weights of another format"),
+        pytest.param(
+            None,
+            ["training_args.bin", "optimizer.pt"],
+            "/model has a config.json and no weights (*.safetensors, *.bin …)",
+            id="only what training leaves behind",
+        ),
+        pytest.param(
+            [1],
+            [],
+            "model.safetensors.index.json cannot be read: it names files that are no names",
+            id="an index of numbers",
+        ),
         pytest.param({"a": "1.safetensors"}, ["1.safetensors"], None, id="all that the index names"),
         pytest.param(
             {"a": "1.safetensors", "b": "2.safetensors"},
@@ -99,9 +111,29 @@ def test_weights(index: Any, there: list[str], message: str | None, tmp_path: Pa
     for name in there:
         (tmp_path / name).touch()
     if index:
-        (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
+        files = index if isinstance(index, dict) else dict.fromkeys("a", *index)
+        (tmp_path / INDEX).write_text(json.dumps({"weight_map": files}))
     fault = weights_fault(str(tmp_path))
-    assert (fault and fault.message) == message
+    assert (fault and fault.message.replace(str(tmp_path), "/model")) == message
+    assert fault is None or (fault.reason, fault.blame) == (reasons.WEIGHTS_MISSING, "model")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"weight_map": []}', "[" * 100_000, '{"weight_map": {"a": []}}']
+)
+def test_an_index_that_is_none_is_told(text: str, tmp_path: Path) -> None:
+    (tmp_path / INDEX).write_text(text)
+    fault = weights_fault(str(tmp_path))
+    assert fault
+    assert fault.message.startswith(f"{INDEX} cannot be read: ")
+
+
+def test_an_index_without_end_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / INDEX).open("wb") as file:
+        file.truncate(10**9)
+    fault = weights_fault(str(tmp_path))
+    assert fault
+    assert fault.message == f"{INDEX} cannot be read: it has 1000.0 MB; at most 67.1 MB are read"
 
 
 def test_labels_are_left_out_of_the_report() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bowsprit_runtime.preflight.weigh import weights
+from bowsprit_runtime.preflight.weigh import by_name, weights
 
 
 class Tensor:
@@ -117,3 +117,37 @@ def test_experts_are_numbered_inside_of_a_layer() -> None:
     layer = [Module({"w": Tensor(1)}, experts=layers(4, 4, 4)) for _ in range(2)]
     told = weights(Module(None, layers=Module(None, **{"0": layer[0], "1": layer[1]})), 2)
     assert told["layers"] == [[2, 26]]
+
+
+LLAMA = {
+    "model.embed_tokens.weight": 100,
+    "model.layers.0.mlp.experts.0.up.weight": 5,
+    "model.layers.0.mlp.experts.1.up.weight": 5,
+    "model.layers.1.mlp.up.weight": 7,
+    "model.norm.weight": 1,
+    "lm_head.weight": 90,
+}
+
+
+def test_a_checkpoint_is_added_up_by_its_names() -> None:
+    assert by_name(LLAMA, 2) == {"layers": [[1, 10], [1, 7]], "embedding": 100, "head": 90, "other": 1}
+
+
+def test_layers_that_guess_tokens_ahead_are_left_out_with_their_ends() -> None:
+    more = {"model.layers.2.embed_tokens.weight": 100, "model.layers.2.shared_head.head.weight": 90}
+    assert by_name({**LLAMA, **more}, 2) == by_name(LLAMA, 2)
+
+
+def test_a_tower_is_no_layer_and_no_end_whatever_its_depth() -> None:
+    tower = {
+        "visual.blocks.0.w.weight": 3,
+        "visual.blocks.1.attention.output.dense.weight": 3,
+        "visual.embeddings.patch_embedding.weight": 2,
+    }
+    assert by_name({**LLAMA, **tower}, 2) == {**by_name(LLAMA, 2), "other": 9}
+
+
+def test_names_of_other_families() -> None:
+    names = {"tok_embeddings.weight": 4, "layers.0.w.weight": 2, "output.weight": 3}
+    assert by_name(names, 1) == {"layers": [[1, 2]], "embedding": 4, "head": 3, "other": 0}
+    assert by_name({"transformer.wte.weight": 4, "transformer.h.0.w": 2}, 1)["embedding"] == 4

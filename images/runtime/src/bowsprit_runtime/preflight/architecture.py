@@ -141,3 +141,5 @@ def _tell_facts(tell: Teller, asked: Asked, config: Any) -> None:
         dtype=str(model.dtype).replace("torch.", ""),
         quantization=model.quantization,
     )
+    if asked.checkpoint is not None:
+        tell.facts(checkpoint=asked.checkpoint.weights(building.layers(config), model.dtype.itemsize))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bowsprit_runtime.preflight.checkpoint import Checkpoint
 from bowsprit_runtime.preflight.loading import Loaded
 
 
@@ -16,6 +17,8 @@ class Asked:
     config: dict[str, Any] | None
     """config.json; None where vLLM alone knows the way to it."""
     loaded: Sequence[Loaded]
+    checkpoint: Checkpoint | None = None
+    """Where its files can be seen."""
 
     @property
     def names(self) -> list[str]:

@@ -28,7 +28,7 @@ def judge(tell: Teller, request: Request, config: Any, candidate: Candidate | No
     for size in request.tensors:
         try:
             with tell.step(f"building {name} for tensor parallel size {size}", plugin=plugin):
-                weights[str(size)] = weigh.weights(engine.built(config, size), _layers(config))
+                weights[str(size)] = weigh.weights(engine.built(config, size), layers(config))
         except Exception as error:
             refused[size] = error
     tell.facts(weights=weights)
@@ -39,7 +39,8 @@ def judge(tell: Teller, request: Request, config: Any, candidate: Candidate | No
         _tell_why(tell, request, config, candidate, min(refused.items()))
 
 
-def _layers(config: Any) -> int:
+def layers(config: Any) -> int:
+    """How many the configuration counts."""
     return int(getattr(config.model_config.hf_text_config, "num_hidden_layers", 0) or 0)
 
 

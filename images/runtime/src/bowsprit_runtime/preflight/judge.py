@@ -16,7 +16,16 @@ from collections.abc import Sequence
 from bowsprit_runtime import dependencies, reasons, serve_arguments
 from bowsprit_runtime.distributions import engine_path, normalized
 from bowsprit_runtime.plugins import plugins_of
-from bowsprit_runtime.preflight import architecture, engine, found, loading, model_files, scan, supervise
+from bowsprit_runtime.preflight import (
+    architecture,
+    checkpoint,
+    engine,
+    found,
+    loading,
+    model_files,
+    scan,
+    supervise,
+)
 from bowsprit_runtime.preflight.asked import Asked
 from bowsprit_runtime.preflight.causes import chain, places, told, within
 from bowsprit_runtime.preflight.events import Teller
@@ -166,8 +175,18 @@ def _judge_model(
         return
     if config is not None:
         tell.facts(config=model_files.packed(config))
-    if namespace.load_format != "dummy":
-        missing = model_files.weights_fault(namespace.model)
-        if missing:
-            tell.fault(missing)
-    architecture.judge(tell, request, Asked(namespace, config, loaded))
+    seen = _checkpoint(tell, namespace) if namespace.load_format != "dummy" else None
+    architecture.judge(tell, request, Asked(namespace, config, loaded, seen))
+
+
+def _checkpoint(tell: Teller, namespace: argparse.Namespace) -> checkpoint.Checkpoint | None:
+    """What can be seen of the weights."""
+    if missing := model_files.weights_fault(namespace.model):
+        tell.fault(missing)
+        return None
+    try:
+        with tell.step("reading the headers of the weights"):
+            return checkpoint.read(namespace.model, namespace.load_format)
+    except Fault as damaged:
+        tell.fault(damaged)
+        return None

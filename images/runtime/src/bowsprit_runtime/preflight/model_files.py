@@ -1,7 +1,7 @@
 """config.json and the weights' names, before the engine is asked: what is wrong with a file is said of it.
 
 The hub is asked by the image's own huggingface_hub, with the pod's own token and cache, so nothing is fetched
-twice. Only config.json is read; of the weights only whether they are there.
+twice. Only config.json is read; of the weights only whether they are there (checkpoint.py looks into them).
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from bowsprit_runtime.report import Fault
 MAX_BYTES = 4 * 1024 * 1024
 """The largest published config.json has 300 KiB; what the operator reads ends here too."""
 
+INDEX = "model.safetensors.index.json"
+_MAX_INDEX_BYTES = 64 * 1024 * 1024
+"""The largest published one has 10 MB."""
+
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.gguf", "*.npz", "*.tensors")
+_OF_TRAINING = ("training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.pt", "scaler.pt")
+"""Left beside weights by training; vLLM loads none of them (weight_utils.py)."""
 _LABELS = ("id2label", "label2id", "_name_or_path", "transformers_version")
 """Long or private, and nothing that planning reads."""
 
@@ -134,10 +140,9 @@ def weights_fault(model: str) -> Fault | None:
     folder = Path(model)
     if not folder.is_dir():
         return None
-    index = folder / "model.safetensors.index.json"
-    if index.exists():
-        return _incomplete(folder, index)
-    if any(next(folder.glob(pattern), None) for pattern in _WEIGHTS):
+    if (folder / INDEX).exists():
+        return _incomplete(folder)
+    if any(not file.name.endswith(_OF_TRAINING) for pattern in _WEIGHTS for file in folder.glob(pattern)):
         return None
     return Fault(
         reasons.WEIGHTS_MISSING,
@@ -146,18 +151,36 @@ def weights_fault(model: str) -> Fault | None:
     )
 
 
-def _incomplete(folder: Path, index: Path) -> Fault | None:
+def _incomplete(folder: Path) -> Fault | None:
     try:
-        named = sorted(set(json.loads(index.read_bytes())["weight_map"].values()))
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        return Fault(reasons.WEIGHTS_MISSING, "model", f"{index.name} cannot be read: {words(error)}")
+        named = sorted(files_in_index(folder))
+    except ValueError as error:
+        return Fault(reasons.WEIGHTS_MISSING, "model", f"{INDEX} cannot be read: {error}")
     missing = [name for name in named if not (folder / name).exists()]
     if not missing:
         return None
     message = (
-        f"{len(missing)} of the {len(named)} files that {index.name} names are missing, {missing[0]} first"
+        f"{len(missing)} of the {len(named)} files that {INDEX} names are missing, {missing[0][:200]} first"
     )
     return Fault(reasons.WEIGHTS_MISSING, "model", message)
+
+
+def files_in_index(folder: Path) -> set[str]:
+    """Names of the files that the index of a checkpoint names; none where there is no index. Raises
+    ValueError."""
+    index = folder / INDEX
+    if not index.exists():
+        return set()
+    size = index.stat().st_size
+    if size > _MAX_INDEX_BYTES:
+        raise ValueError(f"it has {size / 1e6:.1f} MB; at most {_MAX_INDEX_BYTES / 1e6:.1f} MB are read")
+    try:
+        names = set(json.loads(index.read_bytes())["weight_map"].values())
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise ValueError(words(error)) from None
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("it names files that are no names")
+    return names
 
 
 def packed(config: Mapping[str, Any]) -> str:

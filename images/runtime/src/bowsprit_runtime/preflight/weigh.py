@@ -1,24 +1,43 @@
 """Adds up what a model weighs on one rank: layers in runs of equal size, the two ends, and the rest.
 
 Pure but for torch's names: it walks a module tree that was built without storage, so each figure is what the
-engine will allocate for parameters and buffers, before kernels repack anything.
+engine will allocate for parameters and buffers, before kernels repack anything. A checkpoint, of which only
+names and sizes are known, is added up alike.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Callable
 
 _NUMBERED = re.compile(r"^(.*?)\.(\d+)(?:\.|$)")
-_EMBEDDINGS = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|embed_in|tok_embeddings|embeddings)(\.|$)")
-_HEADS = re.compile(r"(^|\.)(lm_head|embed_out|output|head)(\.|$)")
+_EMBEDDING = r"(^|\.)(embed_tokens|wte|word_embeddings|embed_in|tok_embeddings|embeddings)"
+_HEAD = r"(^|\.)(lm_head|embed_out|output|head)"
+_EMBEDDINGS, _HEADS = (re.compile(rf"{end}(\.|$)") for end in (_EMBEDDING, _HEAD))
+_EMBEDDING_TENSORS, _HEAD_TENSORS = (re.compile(rf"{end}\.[^.]+$") for end in (_EMBEDDING, _HEAD))
+"""Where there is no module to ask: towers have embeddings and outputs as well, deeper down."""
 
 
 def weights(model: Any, layers: int) -> dict[str, Any]:
     """The report's `weights` of one tensor parallel size. `layers` is how many the configuration counts."""
     tensors = list(_tensors(model))
-    stack = _stack(tensors, layers)
+    stack = _stack(tensors, lambda indices: len(indices) == layers)
+    return _added(tensors, stack, lambda name: _end(name, model))
+
+
+def by_name(sizes: Mapping[str, int], layers: int) -> dict[str, Any]:
+    """The same of a checkpoint, without `tied`: a tied head is not in it. Layers beyond those that the
+    configuration counts are for guessing tokens ahead, and are not loaded."""
+    tensors = [([name], size) for name, size in sizes.items()]
+    stack = _stack(tensors, lambda indices: indices.issuperset(range(layers)))
+    loaded = [each for each in tensors if (_layer(each[0][0], stack) or 0) < layers]
+    added = _added(loaded, stack, _named_end)
+    del added["tied"]
+    return added
+
+
+def _added(tensors: list[tuple[list[str], int]], stack: str, end: Callable[[str], str]) -> dict[str, Any]:
     per_layer: dict[int, int] = {}
     ends = {"embedding": 0, "head": 0, "other": 0}
     tied = False
@@ -30,7 +49,7 @@ def weights(model: Any, layers: int) -> dict[str, Any]:
                 index = inside.pop()
                 per_layer[index] = per_layer.get(index, 0) + size
                 continue
-        kinds = {_end(name, model) for name in names}
+        kinds = {end(name) for name in names}
         if {"embedding", "head"} <= kinds:
             tied = True
             ends["head"] += size
@@ -55,8 +74,8 @@ def _tensors(model: Any) -> Iterator[tuple[list[str], int]]:
         yield names[key], size
 
 
-def _stack(tensors: list[tuple[list[str], int]], layers: int) -> str:
-    """The name before the number of a decoder layer: as many as configured, and of those the heaviest."""
+def _stack(tensors: list[tuple[list[str], int]], fits: Callable[[set[int]], bool]) -> str:
+    """The name before the number of a decoder layer: of those whose numbers fit, the heaviest."""
     weight: dict[str, int] = {}
     indices: dict[str, set[int]] = {}
     for names, size in tensors:
@@ -64,7 +83,7 @@ def _stack(tensors: list[tuple[list[str], int]], layers: int) -> str:
         if found:
             weight[found[1]] = weight.get(found[1], 0) + size
             indices.setdefault(found[1], set()).add(int(found[2]))
-    fitting = [name for name in weight if len(indices[name]) == layers] or list(weight)
+    fitting = [name for name in weight if fits(indices[name])] or list(weight)
     return max(fitting, key=lambda name: weight[name], default="")
 
 
@@ -84,6 +103,12 @@ def _end(name: str, model: Any) -> str:
     if "Embedding" in kinds and _EMBEDDINGS.search(name):
         return "embedding"
     return "head" if "Linear" in kinds and _HEADS.search(name) else "other"
+
+
+def _named_end(name: str) -> str:
+    if _EMBEDDING_TENSORS.search(name):
+        return "embedding"
+    return "head" if _HEAD_TENSORS.search(name) else "other"
 
 
 def _runs(sizes: list[int]) -> list[list[int]]:
