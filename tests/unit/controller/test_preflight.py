@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from bowsprit.cluster.resources import CONFIG_MAPS, JOBS
+from bowsprit.api import defaults
+from bowsprit.cluster.resources import CONFIG_MAPS, CONTROLLER_REVISIONS, JOBS
 from bowsprit.controller.children import Child, project
 from bowsprit.controller.frame import Frame, declared_of
 from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.preflight import preflight_leftovers, preflight_manifests, proof_of
 from bowsprit.controller.replicas import Replicas
 from bowsprit.render.preflight import preflight_config_map, preflight_job
-from bowsprit.render.revision import revision_of, to_controller_revision
+from bowsprit.render.revision import Revision, revision_of, to_controller_revision
 from bowsprit.status.attempt import Attempt, attempt_of
 from tests.unit.controller.objects import UID
 from tests.unit.status.examples import FACTS
@@ -172,16 +173,33 @@ def test_writes_when(case: str) -> None:
     assert (applied(seen), deleted(seen)) == (wanted, unwanted)
 
 
-def test_a_report_stays_as_long_as_a_revision_that_it_is_about() -> None:
-    assert OTHER.deployment is not None
-    revision = revision_of(OTHER.deployment.spec, FACTS, "llama", {})
+def revision_child(revision: Revision) -> Child:
     manifest = to_controller_revision(revision, OWNER)
     meta = {**manifest["metadata"], "uid": "uid-revision"}
-    from bowsprit.cluster.resources import CONTROLLER_REVISIONS
-
     child = project(CONTROLLER_REVISIONS, {**manifest, "metadata": meta})
     assert child is not None
+    return child
+
+
+def test_a_report_stays_as_long_as_a_revision_that_it_is_about() -> None:
+    assert OTHER.deployment is not None
+    child = revision_child(revision_of(OTHER.deployment.spec, FACTS, "llama", {}))
     assert deleted(frame(report_of(OTHER), KEPT, child, knowledge=KNOWN)) == []
+
+
+def test_what_is_proven_again_is_what_would_serve_and_not_a_newer_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The operator was upgraded, and its contract with the runtime asks for another proof."""
+    assert DECLARED.deployment is not None
+    kept = revision_of(DECLARED.deployment.spec, FACTS, "llama", {})
+    monkeypatch.setattr(defaults, "ENGINE_IMAGE", "vllm/vllm-openai:v9")
+    (again,) = preflight_manifests(frame(revision_child(kept)))
+    (container,) = again["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == ENGINE
+    assert again["metadata"]["name"] == NAME
+    (new,) = preflight_manifests(frame())
+    assert new["spec"]["template"]["spec"]["containers"][0]["image"] == "vllm/vllm-openai:v9"
 
 
 def test_the_report_is_kept_as_it_was_told_with_what_the_kubelet_ran() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bowsprit.api import defaults
 from bowsprit.cluster.resources import (
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
@@ -21,6 +22,7 @@ from bowsprit.render.preflight import preflight_config_map
 from tests.models import LLAMA_8B
 from tests.unit.controller.world import World
 from tests.unit.facts.test_report import packed
+from tests.unit.render.test_what_makes_a_revision import DEFAULTS
 from tests.unit.status.preflight_pods import report
 
 pytestmark = pytest.mark.looptime
@@ -35,11 +37,11 @@ def declared(world: World) -> Any:
     return found
 
 
-def keep_report(world: World) -> None:
+def keep_report(world: World, told: str = REPORT) -> None:
     """What preflight said of the present spec."""
     model = declared(world)
     owner = Owner(model.key.name, model.key.namespace, model.uid)
-    manifest = preflight_config_map(owner, model.preflight, REPORT, {})
+    manifest = preflight_config_map(owner, model.preflight, told, {})
     world.book.children[CONFIG_MAPS].upsert(world.server.put(CONFIG_MAPS, manifest))
 
 
@@ -164,6 +166,41 @@ async def test_what_serves_is_kept_right(state: str, happening: str, monkeypatch
     assert len(world.server.objects[CONTROLLER_REVISIONS]) == 1, "nothing new is rolled out meanwhile"
     conditions = {each["type"]: each for each in declared(world).status["conditions"]}
     assert conditions["Ready"]["status"] != "True", "the spec is still not served"
+
+
+async def test_another_operator_with_other_defaults_writes_nothing_but_what_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And it plans with the defaults of the day: two replicas of what runs, as it runs."""
+    before = await serving(**PROVEN)
+    for name, value in DEFAULTS.items():
+        monkeypatch.setattr(defaults, name, value)
+    world = World(before.server)
+    world.server.writes.clear()
+    world.relist()
+    await world.settle()
+    assert not world.server.writes
+    await it_is_scaled_up(world)
+    assert len(world.server.objects[CONTROLLER_REVISIONS]) == 1
+    (workload,) = world.server.objects[DEPLOYMENTS].values()
+    engine = workload["spec"]["template"]["spec"]["containers"][0]
+    assert engine["image"] == "vllm/vllm-openai:v0.32.0"
+
+
+async def test_a_report_that_ends_differently_rolls_nothing() -> None:
+    world = await serving(**PROVEN)
+    remove_config_map(world, f"llama-preflight-{declared(world).preflight}")
+    await world.settle()
+    weights = {"layers": [[32, 1 << 28]], "embedding": 1, "head": 1, "other": 1, "tied": False}
+    facts = {"config": packed({**LLAMA_8B, "rope_theta": 1}), "maxModelLen": 8192, "weights": {"1": weights}}
+    keep_report(world, report(facts=facts))
+    (pod,) = nodes(world)
+    await world.settle()
+    assert list(nodes(world)) == [pod]
+    assert len(world.server.objects[CONTROLLER_REVISIONS]) == 1
+    assert len(world.server.objects[DEPLOYMENTS]) == 1
+    conditions = {each["type"]: each for each in declared(world).status["conditions"]}
+    assert conditions["Ready"]["status"] == "True"
 
 
 async def test_facts_are_kept_with_the_revision_that_was_made_by_them() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bowsprit.api import defaults
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec, Preflight
 from bowsprit.facts.model import ModelFacts
+from bowsprit.render.preflight import preflight_key
 from bowsprit.render.revision import (
     Revision,
     asked_before,
@@ -199,3 +200,15 @@ def test_one_that_was_stored_without_its_words_is_known_by_its_meaning(
     whole = revision_of(asked, FACTS, OWNER.name, {})
     first = stored(replace(whole, data={**whole.data, "derived": {}}))
     assert target_revision(asked, FACTS, OWNER.name, {}, [first]) == first
+
+
+@settings(max_examples=40)
+@given(specs(), CHANGED)
+def test_a_proof_is_of_the_words_and_is_found_again_by_the_revision(
+    asked: ModelDeploymentSpec, changed: list[str]
+) -> None:
+    key = preflight_key(asked, OWNER.namespace)
+    kept = stored(revision_of(asked, FACTS, OWNER.name, {}))
+    with later_operator(*changed):
+        assert preflight_key(asked, OWNER.namespace) == key
+        assert preflight_key(kept.said, OWNER.namespace) == key
