@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.arena import Arena
+from tests.integration.arena import GPU, Arena, Json
 from tests.integration.faults import foreign_pod, remove_foreign
 
 pytestmark = pytest.mark.integration
@@ -45,3 +45,36 @@ def test_a_new_revision_takes_the_place_of_the_old_one_where_only_its_cpu_is(sta
     )
     stage.wait_ready("chat")
     assert stage.nodes_of("chat").keys() == {node}
+
+
+def test_a_limit_range_gives_pods_gpus_and_the_model_waits_for_these_or_says_why(stage: Arena) -> None:
+    """With a maximum and no default, every container that asks for no GPU gets as many as the maximum."""
+    (node,) = stage.nodes(1, gpus=4)
+    foreign_pod(stage, "busy", node, gpus=1)
+    stage.apply(limit_range(max={GPU: "4"}))
+    stage.model("chat")
+    planned = stage.wait_reason("chat", "Planned", "InsufficientNodeResources")
+    assert f"node {node} (3 GPUs free) has 3 of 4 {GPU} free" in planned["message"]
+    assert f"asked for 4 {GPU} instead of 1 {GPU}: a webhook, a RuntimeClass or a" in planned["message"]
+    assert stage.status("chat")["phase"] == "Waiting"
+    stage.wait("the pod to be gone", lambda: not stage.pods("chat"))
+    remove_foreign(stage, "busy")
+    stage.wait_ready("chat")
+    assert stage.nodes_of("chat").keys() == {node}
+
+
+def test_a_limit_range_that_gives_no_gpus_by_default_changes_nothing(stage: Arena) -> None:
+    (node,) = stage.nodes(1, gpus=1)
+    stage.apply(limit_range(max={GPU: "4"}, default={GPU: "0"}))
+    stage.model("chat")
+    stage.wait_ready("chat")
+    assert stage.nodes_of("chat").keys() == {node}
+
+
+def limit_range(**limits: dict[str, str]) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "gpus"},
+        "spec": {"limits": [{"type": "Container", **limits}]},
+    }

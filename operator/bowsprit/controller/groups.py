@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from bowsprit.controller.children import Child
 from bowsprit.inventory.pods import PodView
+from bowsprit.plan.needs import Needs
 from bowsprit.plan.result import Layout
 from bowsprit.render.names import PLACEMENT_GATE
 
@@ -75,6 +76,17 @@ class Group:
 def placed(pod: PodView) -> bool:
     """Its node is decided, and the scheduler may bind it there."""
     return bool(pod.node) and PLACEMENT_GATE not in pod.gates
+
+
+def beside(pod: PodView, layout: Layout) -> Needs:
+    """What a pod takes of its node beside the GPUs of its layout.
+
+    When somebody has given it more of them (a LimitRange does, to containers that ask for none), it says here
+    how many it takes in all.
+    """
+    if layout.on_cpus or sum(count for _, count in pod.gpus) <= layout.gpus_per_pod:
+        return pod.needs
+    return tuple(sorted((*pod.needs, *pod.gpus)))
 
 
 def holds_gpus(pod: PodView) -> bool:

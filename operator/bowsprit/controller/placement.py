@@ -8,12 +8,13 @@ node is to blame for that, so it is the group that waits when it goes on dying.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field, replace
 
 from bowsprit.controller.backoff import Backoff
 from bowsprit.controller.groups import Group, GroupId, State, group_of, is_rank, placed
 from bowsprit.inventory.pods import PodView
+from bowsprit.plan.fleet import Fleet, LeftOut
 from bowsprit.render.names import PLACEMENT_GATE
 from bowsprit.status.observed import PodFailure
 
@@ -164,3 +165,20 @@ class Failures:
 
 def _stands(group: Group) -> bool:
     return group.state is State.STANDING and all(pod.bound for pod in group.pods)
+
+
+def rested(fleet: Fleet, resting: Container[str]) -> Fleet:
+    """The fleet without the nodes that are to be left alone."""
+    left = tuple(
+        LeftOut(
+            node.name,
+            "Resting",
+            f"node {node.name} refused a pod or did not bind it; it is tried again in at most 5 minutes",
+            node.free,
+            node.product,
+        )
+        for node in fleet.nodes
+        if node.name in resting
+    )
+    nodes = tuple(node for node in fleet.nodes if node.name not in resting)
+    return replace(fleet, nodes=nodes, left_out=fleet.left_out + left) if left else fleet

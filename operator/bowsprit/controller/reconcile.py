@@ -1,65 +1,47 @@
 """The loop: take what changed, gather frames, plan everything once, write what differs.
 
-A pass plans all models over one snapshot and then hands the models that need writing to writers that run side
-by side; a model whose writer is still busy is looked at again when it is done. What a pass decided is
-remembered as promised until the pods have taken it up, so that no later pass gives the same GPUs away.
+A pass plans all models over one snapshot and then hands the models that need writing to their writers
+(writers.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
 from bowsprit.cluster.cache import ObjectKey
 from bowsprit.cluster.errors import ClusterError
+from bowsprit.controller.admitted import Admitted
 from bowsprit.controller.book import FLEET, Book
 from bowsprit.controller.complaints import refusals
 from bowsprit.controller.factsource import FactSource
-from bowsprit.controller.frame import Declared, Frame, frame_of, promising, wish_from
+from bowsprit.controller.frame import Declared, frame_of, promising, wish_from
 from bowsprit.controller.groups import GroupId, placed
 from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.metrics import Metrics
-from bowsprit.controller.placement import Failures
+from bowsprit.controller.placement import Failures, rested
 from bowsprit.controller.preflight import proof_of
+from bowsprit.controller.replicas import recorded
 from bowsprit.controller.settings import Settings
-from bowsprit.controller.steps import PinId, Steps, steps_of
+from bowsprit.controller.steps import PinId, steps_of
 from bowsprit.controller.units import units_of
 from bowsprit.controller.writer import NotLeading, Writer
+from bowsprit.controller.writers import Model, Writers
 from bowsprit.inventory.pods import PodView
-from bowsprit.plan.fleet import Fleet, LeftOut
+from bowsprit.plan.fleet import Fleet
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.planner import plan as plan_all
 from bowsprit.plan.result import ModelPlan
 from bowsprit.plan.spare import Spare
-from bowsprit.plan.wish import Wish
 from bowsprit.status.compute import compute
-from bowsprit.status.observed import ApplyError, Observed
-from bowsprit.status.replicas import RecordedReplica, replicas_from_status
+from bowsprit.status.observed import Observed
+from bowsprit.status.replicas import RecordedReplica
 
 log = structlog.get_logger()
-
-
-@dataclass(slots=True)
-class _Model:
-    """What the loop remembers of one model between passes."""
-
-    frame: Frame
-    wish: Wish | None
-    plan: ModelPlan | None = None
-    decided: tuple[RecordedReplica, ...] | None = None
-    """The last plan, as promises; None until the first pass has decided."""
-    errors: tuple[ApplyError, ...] = ()
-    writer: asyncio.Task[None] | None = None
-    again: bool = False
-    """Something changed while the writer was busy."""
-    held_back: bool = False
-    """Its pods are there, and the GPUs that they are to have are not free yet."""
-    paused: bool = False
-    """Its pods are there, and one of its groups must not start yet."""
 
 
 @dataclass(slots=True)
@@ -83,10 +65,10 @@ class Reconciler:
         self._writer = writer
         self._metrics = metrics
         self._failures = Failures(settings.bind_timeout_s)
+        self._admitted = Admitted()
         book.pod_seen = self._pod_seen
-        self._slots = asyncio.Semaphore(settings.writers)
-        self._models: dict[ModelKey, _Model] = {}
-        self._writing: set[asyncio.Task[None]] = set()
+        self._writers = Writers(book, writer, metrics, self._status, settings.writers)
+        self._models: dict[ModelKey, Model] = {}
         self.last_pass = asyncio.get_running_loop().time()
 
     async def run(self) -> None:
@@ -105,7 +87,7 @@ class Reconciler:
 
     async def drain(self) -> None:
         """Waits for the writers that are under way."""
-        await asyncio.gather(*self._writing, return_exceptions=True)
+        await self._writers.drain()
 
     async def _pass(self, keys: set[ModelKey]) -> None:
         alive = await self._read((keys - {FLEET}) | self._due_again())
@@ -114,8 +96,8 @@ class Reconciler:
         self._failures.observe((pod for key in alive for pod in self._book.pods_of(key)), now)
         self._failures.forget_all_but(self._book.pods, now)
         for declared, knowledge in alive.values():
-            self._look(declared, knowledge)
-        fleet = self._rested(self._book.ledger.fleet(), now)
+            self._look(declared, knowledge, now)
+        fleet = rested(self._book.ledger.fleet(), self._failures.at_rest(now))
         wishes = [model.wish for model in self._models.values() if model.wish is not None]
         work = _Pass(
             set(alive),
@@ -144,7 +126,7 @@ class Reconciler:
         now = asyncio.get_running_loop().time()
         late = {key for key, pods in self._unbound() if any(self._failures.overdue(pod, now) for pod in pods)}
         waiting = {key for key, model in self._models.items() if model.held_back or model.paused}
-        return late | waiting
+        return late | waiting | self._admitted.forget_old(now)
 
     def _unbound(self) -> Iterator[tuple[ModelKey, list[PodView]]]:
         """Pods that have their node and are not bound to it yet, by model."""
@@ -179,7 +161,7 @@ class Reconciler:
         try:
             if declared is None or declared.terminating:
                 self._forget(key)
-                self._settle(key, await self._writer.sweep(key, self._book.children_of(key)))
+                self._writers.settle(key, await self._writer.sweep(key, self._book.children_of(key)))
                 return None
             return declared, await self._facts.read(declared)
         except (ClusterError, NotLeading) as error:
@@ -194,20 +176,21 @@ class Reconciler:
     def _forget(self, key: ModelKey) -> None:
         self._models.pop(key, None)
         self._facts.forget(key)
+        self._admitted.forget(key)
 
     def _pod_seen(self, pod: PodView) -> None:
         """At once and not in the next pass: by then a pod that failed may be replaced and gone."""
         self._failures.observe([pod], asyncio.get_running_loop().time())
 
-    def _look(self, declared: Declared, knowledge: Knowledge) -> None:
+    def _look(self, declared: Declared, knowledge: Knowledge, now: float) -> None:
         try:
-            self._refresh(declared, knowledge)
+            self._refresh(declared, knowledge, now)
         except Exception:
             # One model that cannot be understood must not stop the others.
             log.exception("model.unreadable", model=str(declared.key))
             self._queue.retry(declared.key)
 
-    def _refresh(self, declared: Declared, knowledge: Knowledge) -> None:
+    def _refresh(self, declared: Declared, knowledge: Knowledge, now: float) -> None:
         known = self._models.get(declared.key)
         same = known is not None and known.frame.declared.uid == declared.uid
         decided = known.decided if known is not None and same else None
@@ -217,15 +200,17 @@ class Reconciler:
             children=self._book.children_of(declared.key),
             pods=self._book.pods_of(declared.key),
             attempts=self._book.attempts_of(declared.key),
-            recorded=recorded(declared, decided),
+            recorded=recorded(declared.status, decided),
             is_broken=self._is_broken,
         )
         self._failures.settle(frame.groups)
         wish = wish_from(frame, self._book.lws_installed)
+        if wish is not None:
+            wish = self._admitted.meet(frame, wish, now)
         if known is not None and same:
             known.frame, known.wish = frame, wish
         else:
-            self._models[declared.key] = _Model(frame, wish)
+            self._models[declared.key] = Model(frame, wish)
 
     def _is_broken(self, pod: PodView) -> bool:
         lost = bool(pod.node) and placed(pod) and self._book.node(pod.node) is None
@@ -235,25 +220,6 @@ class Reconciler:
     def _is_lost(self, node: str) -> bool:
         view = self._book.node(node)
         return view is None or not view.ready
-
-    def _rested(self, fleet: Fleet, now: float) -> Fleet:
-        """The fleet without the nodes that have just refused a pod."""
-        resting = self._failures.at_rest(now)
-        if not resting:
-            return fleet
-        left = tuple(
-            LeftOut(
-                node.name,
-                "Resting",
-                f"node {node.name} refused a pod or did not bind it; it is tried again in at most 5 minutes",
-                node.free,
-                node.product,
-            )
-            for node in fleet.nodes
-            if node.name in resting
-        )
-        nodes = tuple(node for node in fleet.nodes if node.name not in resting)
-        return replace(fleet, nodes=nodes, left_out=fleet.left_out + left)
 
     def _decide(self, key: ModelKey, plan: ModelPlan | None, work: _Pass) -> None:
         """Notes what was decided for one model and starts its writer when something has to be written."""
@@ -268,67 +234,22 @@ class Reconciler:
         if model.writer is not None:
             model.again = True
             return
-        model.frame = self._with_latest_status(model.frame)
+        model.frame = self._writers.with_latest_status(model.frame)
         lost = {node for node in model.frame.nodes if self._is_lost(node)}
         steps = steps_of(model.frame, plan, work.free, lost, unanswered=work.unanswered, paused=work.paused)
-        model.held_back, model.paused = steps.held_back, steps.paused
-        self._book.reservations.decide(steps.pins)
-        model.writer = asyncio.create_task(self._write(key, model, steps))
-        self._writing.add(model.writer)
-        model.writer.add_done_callback(self._writing.discard)
+        self._writers.begin(model, steps)
 
-    def _promise(self, model: _Model, plan: ModelPlan) -> None:
+    def _promise(self, model: Model, plan: ModelPlan) -> None:
         if model.wish is not None:
             model.wish = promising(model.wish, plan)
         if any(promise not in plan.replicas for _, promise in model.frame.replicas.partial):
             # The group that has begun to take it up must go, and nothing else may happen to the model.
             self._queue.add(model.frame.key)
 
-    def _with_latest_status(self, frame: Frame) -> Frame:
-        """Our own writes change the status and make no new frame: what they said must not be said again."""
-        known = self._book.models.get(ObjectKey(*frame.key))
-        if known is None or known.uid != frame.declared.uid:
-            return frame
-        return replace(frame, declared=replace(frame.declared, status=known.status))
-
-    async def _write(self, key: ModelKey, model: _Model, steps: Steps) -> None:
-        status = self._status(model)
-        try:
-            async with self._slots:
-                errors = await self._writer.write(model.frame, status, steps)
-                if errors != model.errors:
-                    model.errors = errors
-                    model.frame = self._with_latest_status(model.frame)
-                    await self._writer.tell(model.frame, self._status(model))
-        except (ClusterError, NotLeading) as error:
-            self._metrics.reconcile_errors.labels(type(error).__name__).inc()
-            pause = self._queue.retry(key)
-            log.info("model.retry", model=str(key), error=str(error), pause_s=round(pause, 1))
-        except Exception:
-            log.exception("model.failed", model=str(key))
-            self._queue.retry(key)
-        else:
-            self._settle(key, errors)
-        finally:
-            self._book.reservations.give_up(steps.pins)
-            model.writer = None
-            if model.again:
-                model.again = False
-                self._queue.add(key)
-
-    def _settle(self, key: ModelKey, errors: tuple[ApplyError, ...]) -> None:
-        if not errors:
-            self._queue.succeeded(key)
-            return
-        self._metrics.reconcile_errors.labels("Refused").inc()
-        pause = self._queue.retry(key)
-        told = [f"{error.target}: {error.message}" for error in errors]
-        log.info("model.refused", model=str(key), errors=told, pause_s=round(pause, 1))
-
-    def _status(self, model: _Model) -> dict[str, Any]:
+    def _status(self, model: Model) -> dict[str, Any]:
         return compute(self._observed(model), model.frame.declared.status, self._writer.now())
 
-    def _observed(self, model: _Model) -> Observed:
+    def _observed(self, model: Model) -> Observed:
         frame = model.frame
         deployment = frame.declared.deployment
         return Observed(
@@ -345,6 +266,7 @@ class Reconciler:
             lws_installed=self._book.lws_installed,
             apply_errors=model.errors,
             held_back=model.held_back,
+            growth=self._admitted.told(frame),
             proof=proof_of(frame),
             refused_pods=refusals(frame, self._book.complaint_about),
         )
@@ -352,15 +274,7 @@ class Reconciler:
     def _wake(self, now: float) -> None:
         """Comes back by itself when a clock runs out."""
         pods = (pod for _, unbound in self._unbound() for pod in unbound)
-        pause = self._failures.next_wake(pods, now)
-        if pause is not None:
-            self._queue.add_after(FLEET, pause + 0.1)
-
-
-def recorded(declared: Declared, decided: tuple[RecordedReplica, ...] | None) -> tuple[RecordedReplica, ...]:
-    """What was promised to a model: by this process if it has decided already, else as the status says."""
-    written = replicas_from_status(declared.status)
-    if decided is None:
-        return written
-    revisions = {entry.revision for entry in decided}
-    return decided + tuple(entry for entry in written if entry.revision not in revisions)
+        clocks = self._failures.next_wake(pods, now), self._admitted.next_wake(now)
+        pauses = [pause for pause in clocks if pause is not None]
+        if pauses:
+            self._queue.add_after(FLEET, min(pauses) + 0.1)

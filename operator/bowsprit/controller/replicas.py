@@ -8,13 +8,14 @@ promises that no group has taken up yet are still owed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from bowsprit.controller.groups import Group, State, placed
+from bowsprit.controller.groups import Group, State, beside, placed
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.result import Layout, PodPlan, ReplicaPlan
-from bowsprit.status.replicas import RecordedReplica
+from bowsprit.status.replicas import RecordedReplica, replicas_from_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,17 @@ class Replicas:
     """Target revision, not taken up completely; those of `partial` are among them."""
     waiting: tuple[Group, ...] = ()
     """Groups without nodes."""
+
+
+def recorded(
+    status: Mapping[str, Any], decided: tuple[RecordedReplica, ...] | None
+) -> tuple[RecordedReplica, ...]:
+    """What was promised to a model: by this process if it has decided already, else as the status says."""
+    written = replicas_from_status(status)
+    if decided is None:
+        return written
+    revisions = {entry.revision for entry in decided}
+    return decided + tuple(entry for entry in written if entry.revision not in revisions)
 
 
 def match(
@@ -109,7 +121,7 @@ def _by_worth(
 def holding(group: Group) -> ReplicaPlan:
     """What a group holds now, as a replica of its own: pods that have a node and have not finished."""
     pods = tuple(
-        PodPlan(pod.node, group.layout.gpus_per_pod, pod.needs)
+        PodPlan(pod.node, group.layout.gpus_per_pod, beside(pod, group.layout))
         for pod in group.pods
         if placed(pod) and not pod.finished
     )

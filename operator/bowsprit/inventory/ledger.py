@@ -171,6 +171,7 @@ def _room(view: NodeView, pods: Iterable[PodView]) -> Mapping[str, int]:
 
 
 def _gpu_node(view: NodeView, card: Card, held: int, room: Mapping[str, int]) -> GpuNode:
+    free = max(0, view.whole - held)
     return GpuNode(
         name=view.name,
         resource=view.resource,
@@ -178,13 +179,13 @@ def _gpu_node(view: NodeView, card: Card, held: int, room: Mapping[str, int]) ->
         memory_mib=card.memory_mib,
         linked=card.linked,
         total=view.whole,
-        free=max(0, view.whole - held),
+        free=free,
         labels=view.labels,
         taints=view.taints,
         architecture=view.architecture,
         capability=card.capability,
-        offers=view.offers,
-        room=room,
+        offers={**view.offers, view.resource: view.whole},
+        room={**room, view.resource: free},
     )
 
 

@@ -24,7 +24,8 @@ RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 """Annotation: of a ReplicaSet's pods that are alike otherwise, scaling down takes the cheapest first."""
 
-_KEPT_LABELS = ("bowsprit.dev/", "leaderworkerset.sigs.k8s.io/")
+_OWN_LABELS = "bowsprit.dev/"
+_KEPT_LABELS = (_OWN_LABELS, "leaderworkerset.sigs.k8s.io/")
 _MESSAGE_MAX = 256
 
 
@@ -83,8 +84,13 @@ class PodView:
 
     @property
     def is_there(self) -> bool:
-        """It takes what it asks for of `node` from others: bound there, or pinned there by Bowsprit."""
-        return bool(self.node) and not self.finished and (self.bound or MODEL_LABEL in self.labels)
+        """It takes what it asks for of `node` from others: bound there, or pinned there by Bowsprit. A user
+        may have taken the model's label off since; the scheduler binds the pod all the same."""
+        return bool(self.node) and not self.finished and (self.bound or self._of_bowsprit)
+
+    @property
+    def _of_bowsprit(self) -> bool:
+        return any(label.startswith(_OWN_LABELS) for label in self.labels)
 
     @property
     def holds(self) -> bool:

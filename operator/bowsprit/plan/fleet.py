@@ -52,7 +52,7 @@ class GpuNode:
     capability: int | None = None
     """Compute capability of the GPUs times ten (A100: 80); None when nobody says, and for AMD's."""
     offers: Mapping[str, int] = field(default_factory=dict, hash=False, compare=True)
-    """Allocatable of everything but GPUs, in the units of plan.needs."""
+    """Allocatable of everything, in the units of plan.needs; GPUs only where the cluster was read."""
     room: Mapping[str, int] = field(default_factory=dict, hash=False, compare=True)
     """`offers` less what pods take; below zero when they take more. What is not said: see needs.left."""
 

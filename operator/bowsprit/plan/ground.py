@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bowsprit.plan.fleet import GpuNode, Taint, Toleration
-from bowsprit.plan.needs import Needs, lacking
+from bowsprit.plan.needs import Needs, lacking, largest
 from bowsprit.plan.spare import GPUS, Amounts, Spare
 from bowsprit.plan.wish import Accelerator
 
@@ -125,10 +125,7 @@ class _Room:
         self._pods = pods
         self._spare = spare
         self._all: Room = (frozenset(pods), frozenset())
-        largest: dict[str, int] = {}
-        for resource, amount in (need for needs in pods for need in needs):
-            largest[resource] = max(amount, largest.get(resource, 0))
-        self._largest = tuple(largest.items())
+        self._largest = largest(pods)
 
     def __call__(self, node: GpuNode) -> Room:
         if not self._largest or self._has_room(node, self._largest):

@@ -1,5 +1,5 @@
-"""What a pod needs of its node beside GPUs: CPU, memory, ephemeral storage, a place among its pods, host
-ports.
+"""What a pod needs of its node beside the GPUs of its layout: CPU, memory, ephemeral storage, a place among
+its pods, host ports.
 
 On GPU nodes these seldom bind, so planning is about GPUs; but a pod that is pinned to a node without room for
 it never starts. Amounts are whole numbers: thousandths of a CPU, bytes, units (bowsprit.api.pod_requests).
@@ -7,7 +7,7 @@ it never starts. Amounts are whole numbers: thousandths of a CPU, bytes, units (
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from bowsprit.api.pod_requests import CPU, HOST_PORT, PODS
 
@@ -19,6 +19,14 @@ ORDINARY = frozenset({CPU, "memory", "ephemeral-storage", PODS})
 there."""
 PLENTY = 2**63
 """More than any node has."""
+
+
+def largest(pods: Iterable[Needs]) -> Needs:
+    """Of each resource as much as the pod that needs most of it."""
+    most: dict[str, int] = {}
+    for resource, amount in (need for needs in pods for need in needs):
+        most[resource] = max(amount, most.get(resource, 0))
+    return tuple(sorted(most.items()))
 
 
 def left(room: Mapping[str, int], resource: str) -> int:

@@ -81,8 +81,10 @@ def stalled(observed: Observed) -> Verdict:
         return Verdict(TRUE, finding.reason, finding.message)
     if finding is None:
         return Verdict(FALSE, Reason.RECONCILED, "Nothing is in the way.")
-    rest = "Suspended, as asked." if observed.suspended else "It goes on by itself: see Ready."
-    return Verdict(FALSE, finding.reason, rest)
+    if observed.suspended:
+        return Verdict(FALSE, finding.reason, "Suspended, as asked.")
+    told = Condition.RECONCILING if settled(observed) else Condition.READY
+    return Verdict(FALSE, finding.reason, f"It goes on by itself: see {told}.")
 
 
 def plugin_verified(observed: Observed) -> Verdict:
@@ -137,7 +139,7 @@ def available(observed: Observed) -> Verdict:
     if observed.spec is None:
         message = f"{count(observed.answering, 'replica')} serving."
     else:
-        message = f"{share(observed.answering, observed.wanted, 'replica')} serving."
+        message = f"{share(observed.answering, observed.wanted, 'replica', 'serving')}."
     status = TRUE if observed.answering else FALSE
     if observed.answering and observed.answering >= observed.wanted:
         return Verdict(TRUE, Reason.REPLICAS_READY, message)
@@ -156,8 +158,8 @@ def progressing(observed: Observed) -> Verdict:
     if observed.target is None:
         message = "Which revision is asked for is not known yet"
     else:
-        ready_ones = share(observed.ready, observed.wanted, "replica")
-        message = f"{ready_ones} of revision {observed.target} ready"
+        of_it = f"of revision {observed.target} ready"
+        message = share(observed.ready, observed.wanted, "replica", of_it)
     if finding.course is not Course.WORKING:
         return Verdict(FALSE, finding.reason, f"{message}; it stands still: see Ready.")
     return Verdict(TRUE, Reason.ROLLING_OUT if observed.rolling else finding.reason, f"{message}.")
@@ -210,8 +212,8 @@ def _ready_message(observed: Observed) -> str:
     if not observed.wanted:
         return "Scaled to 0 replicas, as asked: nothing serves."
     layouts = _layouts(observed)
-    ready_ones = share(observed.ready, observed.wanted, "replica")
-    return f"{ready_ones} ready{': ' + layouts if layouts else ''}."
+    ready_ones = share(observed.ready, observed.wanted, "replica", "ready")
+    return f"{ready_ones}{': ' + layouts if layouts else ''}."
 
 
 def _reserved_message(observed: Observed) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from bowsprit.api.reasons import Reason
 from bowsprit.facts.model import FactsError
 from bowsprit.status.course import Course, Finding
+from bowsprit.status.growth import growth_words
 from bowsprit.status.observed import Observed, Unit
 from bowsprit.status.preflight import finding_of
 from bowsprit.status.text import count, listed, share
@@ -87,10 +88,14 @@ def refused(observed: Observed) -> Finding | None:
     plan = observed.plan
     if plan is None or plan.refusal is None:
         return None
-    planned = f"{share(len(plan.replicas), plan.wanted, 'replica')} planned. " if plan.replicas else ""
+    share_of_it = share(len(plan.replicas), plan.wanted, "replica", "planned")
+    planned = f"{share_of_it}. " if plan.replicas else ""
     place = f" Place {plan.position} in the queue; it starts by itself." if plan.position else ""
-    course = Course.BLOCKED if plan.refusal.waits else Course.STALLED
-    return Finding(plan.refusal.reason, f"{planned}{plan.refusal.message}{place}", course)
+    if not plan.refusal.waits:
+        return Finding(plan.refusal.reason, f"{planned}{plan.refusal.message}", Course.STALLED)
+    growth = f" {growth_words(observed.growth)}" if observed.growth else ""
+    message = f"{planned}{plan.refusal.message}{place}{growth}"
+    return Finding(plan.refusal.reason, message, Course.BLOCKED)
 
 
 def waits_for_gpus(observed: Observed) -> Finding | None:

@@ -13,6 +13,7 @@ from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import ModelPlan, ReplicaPlan
+from bowsprit.status.growth import Growth
 from bowsprit.status.preflight import Proof
 
 
@@ -97,6 +98,8 @@ class Observed:
     """Workloads whose missing pods the API server refuses to their controllers."""
     held_back: bool = False
     """A replica has all its pods, and what they take of their nodes is not free yet."""
+    growth: Growth | None = None
+    """Pods of the planned revision ask for more than was rendered, and that is planned for."""
     stand_in: str | None = None
     """Hash of the revision that is planned while the spec asks for one that is not proven."""
     proof: Proof | None = None

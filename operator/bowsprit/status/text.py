@@ -21,11 +21,12 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def share(part: int, whole: int, noun: str) -> str:
-    """`1 of 2 pods`; `3 pods, 2 asked for` when there are more than that."""
+def share(part: int, whole: int, noun: str, state: str = "") -> str:
+    """`1 of 2 pods bound`; `3 pods bound, 2 asked for` when there are more than that."""
+    words = f" {state}" if state else ""
     if part > whole:
-        return f"{count(part, noun)}, {whole} asked for"
-    return f"{part} of {count(whole, noun)}"
+        return f"{count(part, noun)}{words}, {whole} asked for"
+    return f"{part} of {count(whole, noun)}{words}"
 
 
 def listed(names: Sequence[str], limit: int = 4) -> str:

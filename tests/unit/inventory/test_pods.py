@@ -72,6 +72,11 @@ HOLDING: dict[str, tuple[dict[str, Any], str, bool]] = {
     "bound": (pod(node="n1"), "n1", True),
     "bound and going": (pod(node="n1", terminating=True), "n1", True),
     "pinned by us": (pod(node=None, pinned="n2", phase="Pending", labels=OURS), "n2", True),
+    "pinned by us, and a user took the model's label off": (
+        pod(node=None, pinned="n2", phase="Pending", labels={"bowsprit.dev/revision": "5f7c9d"}),
+        "n2",
+        True,
+    ),
     "pinned by a DaemonSet and not bound": (pod(node=None, pinned="n2", phase="Pending"), "n2", False),
     "neither": (pod(node=None, phase="Pending", labels=OURS), "", False),
     "Failed": (pod(node="n1", phase="Failed"), "n1", False),

@@ -30,12 +30,15 @@ def room(*pods: dict[str, Any]) -> dict[str, int]:
 
 
 CASES: dict[str, tuple[list[dict[str, Any]], dict[str, int]]] = {
-    "nothing there": ([], {"cpu": 64_000, "memory": 512 * GIB, "pods": 110, "rdma/hca": 4}),
+    "nothing there": (
+        [],
+        {"cpu": 64_000, "memory": 512 * GIB, "pods": 110, "rdma/hca": 4, "nvidia.com/gpu": 8},
+    ),
     "pods without GPUs count": (
         [asking("a", cpu="500m"), asking("b", cpu="2")],
         {"cpu": 61_500, "pods": 108},
     ),
-    "pods with GPUs count too": ([pod("a", gpus=8)], {"pods": 109}),
+    "pods with GPUs count too": ([pod("a", gpus=6)], {"pods": 109, "nvidia.com/gpu": 2}),
     "finished pods do not": (
         [asking("a", cpu="60") | {"status": {"phase": "Failed"}}],
         {"cpu": 64_000, "pods": 110},

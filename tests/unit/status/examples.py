@@ -9,6 +9,7 @@ from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.facts.model import FactsError
 from bowsprit.plan.key import ModelKey
 from bowsprit.plan.result import Layout, ModelPlan, PodPlan, Refusal, ReplicaPlan, Stage
+from bowsprit.status.growth import Growth, More
 from bowsprit.status.observed import ApplyError, Observed, PodFailure, Unit
 from tests.models import transformer
 
@@ -216,6 +217,20 @@ LIFE: dict[str, Observed] = {
         spec=spec(suspend=True),
         plan=ModelPlan(KEY, wanted=0),
         apply_errors=(ApplyError("Deployment/llama-new", "the owner team has to agree"),),
+    ),
+    "its pods ask for more than was rendered": replace(
+        CREATED,
+        plan=ModelPlan(
+            KEY,
+            wanted=2,
+            refusal=Refusal(
+                "InsufficientNodeResources",
+                "2 more replicas take 2 GPUs each, which are free, but a pod cannot start on their nodes, "
+                "which asks for 102 CPUs besides: node a (4 GPUs free) has 64 of 64 CPUs free.",
+            ),
+            position=1,
+        ),
+        growth=Growth("llama-new-5d9c-x", (More("cpu", 102_000, 2000), More("nvidia.com/gpu", 8, 1))),
     ),
     "plugins without preflight": replace(
         READY, spec=spec(plugins=[{"image": "registry.example/plugin:1"}], preflight="Skip")
