@@ -7,6 +7,8 @@ full lists regularly, and by the queue behind them.
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +17,7 @@ from kubernetes.aio.client import Configuration
 
 from bowsprit.api import v1alpha1
 from bowsprit.cluster.cache import Cache
+from bowsprit.cluster.client import FIELD_MANAGER
 from bowsprit.cluster.resources import (
     DEPLOYMENTS,
     LEADER_WORKER_SETS,
@@ -28,6 +31,8 @@ OURS = f"{MANAGED_BY}=bowsprit"
 
 LWS_CRD = f"{LEADER_WORKER_SETS.plural}.{LEADER_WORKER_SETS.group}"
 
+LOGIN_PAUSE_S = 5.0
+"""Between attempts to get credentials, where a program gives them; kopf's own pause is a minute."""
 
 Tell = Callable[..., object]
 """Calls a function with arguments where the caches live: kopf has a thread of its own."""
@@ -37,7 +42,7 @@ def registry_for(
     book: Book, lws_appeared: Callable[[bool], None], login: Configuration, tell: Tell
 ) -> kopf.OperatorRegistry:
     registry = kopf.OperatorRegistry()
-    kopf.on.login(registry=registry, id="login")(_login_handler(login))
+    kopf.on.login(registry=registry, id="login", backoff=LOGIN_PAUSE_S)(_login_handler(login))
     _feed(registry, DEPLOYMENTS, book.children[DEPLOYMENTS], tell)
     _feed(registry, LEADER_WORKER_SETS, book.children[LEADER_WORKER_SETS], tell)
 
@@ -47,6 +52,32 @@ def registry_for(
             tell(lws_appeared, event["type"] != "DELETED")
 
     return registry
+
+
+def watch(registry: kopf.OperatorRegistry, stop: threading.Event) -> None:
+    """kopf, until `stop` is set; for a thread of its own. Raises what has ended a watch for good.
+
+    It has a loop of its own: it takes the signals of the main thread for itself, and at its end cancels every
+    task of its loop, whoever has started it.
+    """
+    asyncio.run(_operator(registry, stop))
+
+
+async def _operator(registry: kopf.OperatorRegistry, stop: threading.Event) -> None:
+    try:
+        await kopf.operator(
+            registry=registry,
+            settings=settings_for(),
+            # Nobody is told it. Left out, kopf asks for the user's name, which a container may not have.
+            identity=FIELD_MANAGER,  # type: ignore[arg-type] # a str by a name that kopf does not export
+            clusterwide=True,
+            standalone=True,
+            stop_flag=stop,
+        )
+    finally:
+        # A thread of the loop waits for the flag, and the loop does not close before that thread ends: a
+        # watch that has failed would never be heard of.
+        stop.set()
 
 
 def _feed(registry: kopf.OperatorRegistry, resource: Resource, cache: Cache[Any], tell: Tell) -> None:

@@ -16,11 +16,10 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-import kopf
 import structlog
 
 from bowsprit.api.names import PREFLIGHT_LABEL
-from bowsprit.cluster.client import FIELD_MANAGER, METADATA_ONLY, KubeClient, connect
+from bowsprit.cluster.client import METADATA_ONLY, KubeClient, connect
 from bowsprit.cluster.errors import ClusterError, NotServed
 from bowsprit.cluster.lease import Leadership
 from bowsprit.cluster.listwatch import ListWatch
@@ -117,7 +116,7 @@ class Operator:
         port = await self._server.start(self._settings.listen_host, self._settings.listen_port)
         log.info("operator.started", port=port)
         parts = [asyncio.create_task(part) for part in self._parts()]
-        watcher = asyncio.create_task(asyncio.to_thread(self._watch))
+        watcher = asyncio.create_task(asyncio.to_thread(handlers.watch, self._registry, self._watcher_stop))
         stopped = asyncio.create_task(self._stop.wait())
         done, _ = await asyncio.wait([stopped, watcher, *parts], return_when=asyncio.FIRST_COMPLETED)
         await self._shut_down([stopped, *parts], watcher)
@@ -135,21 +134,6 @@ class Operator:
             self._campaign(),
             self._plan(),
         ]
-
-    def _watch(self) -> None:
-        """kopf, in a thread and a loop of its own: it takes the signals of the main thread for itself, and
-        at its end cancels every task of its loop, whoever has started it."""
-        asyncio.run(
-            kopf.operator(
-                registry=self._registry,
-                settings=handlers.settings_for(),
-                # Nobody is told it. Left out, kopf asks for the user's name, which a container may not have.
-                identity=FIELD_MANAGER,  # type: ignore[arg-type] # a str by a name that kopf does not export
-                clusterwide=True,
-                standalone=True,
-                stop_flag=self._watcher_stop,
-            )
-        )
 
     async def _shut_down(self, tasks: list[asyncio.Task[Any]], watcher: asyncio.Task[None]) -> None:
         """Lets the writes under way finish, gives the Lease back, then stops everything."""
