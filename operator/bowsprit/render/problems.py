@@ -30,6 +30,7 @@ def problems(spec: ModelDeploymentSpec) -> tuple[str, ...]:
     """What is wrong with a spec, each as `field: what is wrong and what to do`."""
     unwritable = _unwritable(spec)
     return unwritable or (
+        *_resource_problems(spec),
         *_variable_problems(spec),
         *_batch_problems(spec),
         *_template_problems(spec.template or {}),
@@ -42,11 +43,20 @@ def can_be_rendered(spec: ModelDeploymentSpec) -> bool:
     Asked of stored revisions, which were accepted once: a rule that is added later must not take away a
     revision that runs.
     """
-    return not _unwritable(spec) and not _template_problems(spec.template or {})
+    shapes = (*_unwritable(spec), *_resource_problems(spec), *_template_problems(spec.template or {}))
+    return not shapes
 
 
 def _unwritable(spec: ModelDeploymentSpec) -> tuple[str, ...]:
     return tuple(f"{path}: {fault}" for path, value in _open_values(spec) if (fault := _json_fault(value)))
+
+
+def _resource_problems(spec: ModelDeploymentSpec) -> Iterator[str]:
+    for section, amounts in ((spec.engine.resources if spec.engine else None) or {}).items():
+        if section not in ("limits", "requests"):
+            yield f"spec.engine.resources: {section} is neither limits nor requests: leave it out"
+        elif not isinstance(amounts, Mapping):
+            yield f"spec.engine.resources.{section}: must map resources to quantities, as in {{cpu: 8}}"
 
 
 def _variable_problems(spec: ModelDeploymentSpec) -> Iterator[str]:
