@@ -112,7 +112,7 @@ def test_the_status_is_kept_whole_and_its_columns_print(
         "True",
         "3",
         "tp1/pp3",
-        "1",
+        "1/1",
     ]
     wide = control_plane.kubectl("get", "bowsprit", "-n", namespace, "-o", "wide").splitlines()
     assert wide[0].split()[-4:] == ["ARCH", "PLUGINS", "REASON", "URL"]
@@ -155,6 +155,7 @@ STATUS: dict[str, Any] = {
     "phase": "Ready",
     "replicas": 1,
     "readyReplicas": 1,
+    "serving": "1/1",
     "selector": "bowsprit.dev/model=llama,bowsprit.dev/role=head",
     "url": "http://llama.default.svc:8000",
     "plan": {

@@ -45,14 +45,14 @@ def test_kubectl_get_shows_what_runs_and_what_waits(stage: Arena) -> None:
         "READY": "True",
         "GPUS": "2",
         "LAYOUT": "tp1/pp2",
-        "REPLICAS": "1",
+        "REPLICAS": "1/1",
         "ARCH": "LlamaForCausalLM",
         "PLUGINS": "",
         "REASON": "ReplicasReady",
         "URL": f"http://chat.{stage.namespace}.svc:8000",
     }
     assert waiting["PHASE"] == "Waiting"
-    assert (waiting["READY"], waiting["GPUS"], waiting["REPLICAS"]) == ("False", "", "0")
+    assert (waiting["READY"], waiting["GPUS"], waiting["REPLICAS"]) == ("False", "", "0/1")
     assert (waiting["ARCH"], waiting["REASON"]) == ("MyOptForCausalLM", "WaitingForGPUs")
     narrow = columns(stage.kubectl("get", "modeldeployments"))
     assert set(narrow[0]) == {"NAME", "MODEL", "PHASE", "READY", "GPUS", "LAYOUT", "REPLICAS", "AGE"}

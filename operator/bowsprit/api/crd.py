@@ -31,7 +31,7 @@ _COLUMNS = (
     ("Ready", "string", f"{_READY}.status", "The summary condition", 0),
     ("GPUs", "integer", ".status.gpus", "GPUs that the plan holds", 0),
     ("Layout", "string", ".status.layout", "Tensor and pipeline size of the replicas", 0),
-    ("Replicas", "integer", ".status.readyReplicas", "Replicas that answer", 0),
+    ("Replicas", "string", ".status.serving", "Replicas that answer, of those asked for", 0),
     ("Age", "date", ".metadata.creationTimestamp", "Since it was created", 0),
     ("Arch", "string", ".status.architecture", "Architecture class that is loaded", 1),
     ("Plugins", "string", ".status.plugins", "The plugins, in one line", 1),

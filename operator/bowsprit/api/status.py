@@ -162,6 +162,11 @@ class ModelDeploymentStatus(ApiModel):
     ]
     replicas: Annotated[int | None, Field(default=None, ge=0, description="Replicas that exist.")]
     ready_replicas: Annotated[int | None, Field(default=None, ge=0, description="Replicas that answer.")]
+    serving: Annotated[
+        str | None,
+        Field(default=None, max_length=32, description="Replicas that answer, of those asked for."),
+        example("1/2"),
+    ]
     selector: Annotated[
         str | None,
         Field(default=None, max_length=1024, description="Selects one pod a replica, for autoscalers."),

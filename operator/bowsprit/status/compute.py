@@ -136,6 +136,7 @@ def _columns(observed: Observed) -> dict[str, str]:
     override = spec.architecture.override if spec and spec.architecture else None
     plugins = [each.image or each.requirement or "" for each in (spec and spec.plugins) or ()]
     return {
+        "serving": f"{observed.answering}/{observed.wanted}" if spec else "",
         "architecture": facts.architecture if isinstance(facts, ModelFacts) else override or "",
         "plugins": cut(", ".join(plugins)),
         "url": service_url(observed) if observed.answering else "",

@@ -363,3 +363,33 @@ def test_one_odd_node_does_not_stop_the_others(workspace: Workspace) -> None:
     result = workspace.plan("-o", "json")
     assert result.exit_code == 0
     assert "note: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "ignored"),
+    [
+        (["--kubeconfig", "k"], "--kubeconfig"),
+        (["--context=c"], "--context"),
+        (["--context=c", "--kubeconfig=k"], "--kubeconfig and --context"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("command", ["plan", "render", "map", "explain"])
+def test_an_inventory_and_a_live_cluster(
+    workspace: Workspace, command: str, options: list[str], ignored: str
+) -> None:
+    name = ["chat"] if command == "explain" else []
+    files = ["-f", "models.yaml", "--inventory", "nodes.yaml"]
+    result = workspace.run(command, *name, *files, *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"--inventory: is the cluster then, and {ignored} would be ignored: give the one or the other\n"
+    )
+
+
+def test_an_inventory_beside_a_cluster_that_the_environment_names(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOWSPRIT_KUBECONFIG", str(workspace.folder / "none"))
+    inventory = workspace.write("nodes.yaml", node("n1"))
+    assert workspace.run("map", "--inventory", inventory).exit_code == 0
