@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+EMPTY = {"model.safetensors": (2).to_bytes(8, "little") + b"{}"}
+"""Files of a checkpoint without any tensor, which is valid."""
 
-def safetensors(file: Path, tensors: Mapping[str, tuple[str, list[int], int]] | None = None) -> Path:
-    """Of name -> (dtype, shape, bytes); a file without any tensor is valid as well."""
+
+def safetensors(file: Path, tensors: Mapping[str, tuple[str, list[int], int]]) -> Path:
+    """Of name -> (dtype, shape, bytes)."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
-    for name, (dtype, shape, size) in (tensors or {}).items():
+    for name, (dtype, shape, size) in tensors.items():
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [end, end + size]}
         end += size
     return raw_safetensors(file, json.dumps(header).encode(), end)

@@ -255,8 +255,23 @@ BROKEN: dict[str, Case] = {
     ),
     "there are no weights": Case(
         arguments=(),
-        weights=False,
+        weights={},
         **one(reasons.WEIGHTS_MISSING, "model", "has a config.json and no weights"),
+    ),
+    "there is only what training leaves beside weights": Case(
+        arguments=(),
+        weights={"optimizer.pt": b"", "training_args.bin": b""},
+        **one(reasons.WEIGHTS_MISSING, "model", "has a config.json and no weights"),
+    ),
+    "the weights are a pointer of git": Case(
+        arguments=(),
+        weights={"model.safetensors": b"version https://git-lfs.github.com/spec/v1\n"},
+        **one(reasons.WEIGHTS_DAMAGED, "model", "model.safetensors is the pointer that git leaves"),
+    ),
+    "the weights are cut off": Case(
+        arguments=(),
+        weights={"model.safetensors": (99).to_bytes(8, "little") + b'{"a": {'},
+        **one(reasons.WEIGHTS_DAMAGED, "model", "model.safetensors is cut off, or no safetensors file"),
     ),
 }
 

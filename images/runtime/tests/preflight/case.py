@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from images.runtime.tests.checkpoints import EMPTY
 from images.runtime.tests.preflight.judging import CONFIG, MODEL, Made
 
 MY_LLAMA = ("--hf-overrides", '{"architectures": ["MyLlama"]}')
@@ -24,7 +25,8 @@ class Case:
     """Pieces of the messages and warnings."""
     arguments: Sequence[str] = MY_LLAMA
     config: Any = field(default_factory=lambda: CONFIG)
-    weights: bool = True
+    weights: Mapping[str, bytes] = field(default_factory=lambda: EMPTY)
+    """Files by name."""
     request: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -63,15 +63,15 @@ class Made:
     """Files outside of the package."""
 
 
-def model(folder: Path, config: Any = CONFIG, *, weights: bool = True) -> Path:
-    """A model's folder; the weights are a file without any."""
+def model(folder: Path, config: Any = CONFIG, weights: Mapping[str, bytes] = checkpoints.EMPTY) -> Path:
+    """A model's folder; `weights` are files by name."""
     folder.mkdir(parents=True, exist_ok=True)
     if config is not None:
         (folder / "config.json").write_bytes(
             config if isinstance(config, bytes) else json.dumps(config).encode()
         )
-    if weights:
-        checkpoints.safetensors(folder / "model.safetensors")
+    for name, content in weights.items():
+        (folder / name).write_bytes(content)
     return folder
 
 

@@ -20,7 +20,7 @@ ALL = {**FINE, **WARNED, **UNJUDGED, **BROKEN}
 @pytest.mark.parametrize("sentence", ALL)
 def test_a_plugin(sentence: str, engine: Zygote, tmp_path: Path) -> None:
     case = ALL[sentence]
-    model = judging.model(tmp_path / "model", case.config, weights=case.weights)
+    model = judging.model(tmp_path / "model", case.config, case.weights)
     _judged(engine, tmp_path, str(model), case)
 
 

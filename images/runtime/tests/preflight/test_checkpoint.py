@@ -64,7 +64,7 @@ def test_where_there_is_nothing_to_see_nothing_is_said(tmp_path: Path) -> None:
     assert read("meta-llama/Llama-3.1-8B", "auto") is None
     (tmp_path / "pytorch_model.bin").touch()
     assert read(str(tmp_path), "auto") is None
-    safetensors(tmp_path / ONE)
+    safetensors(tmp_path / ONE, {})
     assert read(str(tmp_path), "auto") is None
 
 

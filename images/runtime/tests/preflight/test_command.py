@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bowsprit_runtime import reasons
+from e2e.models import tiny
 from images.runtime.tests.preflight import judging
 from images.runtime.tests.preflight.case import MY_LLAMA, package
 from images.runtime.tests.preflight.judging import Made
@@ -53,6 +54,20 @@ def test_a_good_plugin_is_reported_with_all_facts(python: str, tmp_path: Path) -
     assert count == 4
     assert weights <= size < weights + 256  # the scales of quantized caches come on top
     assert two["embedding"] == one["embedding"] // 2
+
+
+def test_the_headers_of_the_weights_say_what_the_engine_will_hold(python: str, tmp_path: Path) -> None:
+    """A checkpoint of float32, served in 16 bits: what the class holds besides are small tables."""
+    model = tiny.write("llama", tmp_path / "model")
+    settings = judging.environ([], [str(model), "--skip-tokenizer-init", "--dtype", "bfloat16"])
+    code, report = judging.command(python, tmp_path, settings)
+    assert (code, report["verdict"]) == (0, "Ok")
+    built, held = report["facts"]["weights"]["1"], report["facts"]["checkpoint"]
+    assert (held["embedding"], held["head"]) == (built["embedding"], built["head"])
+    (((count, size),), ((layers, most),)) = held["layers"], built["layers"]
+    assert count == layers == tiny.LAYERS
+    assert size <= most < size + 256
+    assert held["other"] == tiny.HIDDEN * 2, "the norm before the head"
 
 
 def test_the_class_is_imported_in_one_process_only(python: str, tmp_path: Path) -> None:
