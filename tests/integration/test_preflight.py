@@ -114,6 +114,52 @@ def test_what_serves_is_kept_right_and_scaled_while_the_new_spec_is_broken(stage
     assert len(stage.status("llama")["plan"]["replicas"]) == 2, "promises are written for the next operator"
 
 
+def test_what_was_never_proven_serves_on_without_its_config_while_its_successor_is_proven(
+    stage: Arena,
+) -> None:
+    """A pod that dies, another replica and a lost node, by nothing but what the revision keeps."""
+    stage.nodes(3, gpus=1)
+    stage.model("llama")
+    stage.wait_ready("llama")
+    (before,) = stage.pods("llama")
+    stage.kubectl("delete", "configmap", "llama-config")
+    stage.wait_reason("llama", "Ready", "ModelConfigMissing")
+    stage.patch("llama", {"preflight": "Required", "engine": {"args": ["--enforce-eager"]}})
+    stage.wait("preflight to run", lambda: bool(running(stage, "llama")))
+    stage.kubectl("delete", "pod", before["metadata"]["name"], "--wait=false")
+    stage.wait("another pod to serve", lambda: serves(stage, 1, without=before))
+    stage.patch("llama", {"replicas": 2})
+    stage.wait("two replicas", lambda: serves(stage, 2, without=before))
+    lost = stage.pods("llama")[0]
+    stage.delete_node(lost["spec"]["nodeName"])
+    stage.wait("two replicas on the nodes that are left", lambda: serves(stage, 2, without=lost))
+    assert len(revisions(stage, "llama")) == 1
+    end(stage, "llama", report())
+    stage.wait_ready("llama")
+    assert len(revisions(stage, "llama")) == 2
+
+
+def serves(stage: Arena, replicas: int, *, without: dict[str, Any]) -> bool:
+    """So many replicas are ready, and a pod is not among theirs."""
+    there = {pod["metadata"]["uid"] for pod in stage.pods("llama")}
+    return stage.status("llama").get("readyReplicas") == replicas and without["metadata"]["uid"] not in there
+
+
+def test_a_report_that_ends_differently_rolls_nothing(stage: Arena) -> None:
+    stage.nodes(1, gpus=1)
+    stage.apply(stage.manifest("llama", **required()))
+    end(stage, "llama", report())
+    stage.wait_ready("llama")
+    (before,) = stage.pods("llama")
+    (kept,) = reports(stage)
+    stage.kubectl("delete", "configmap", kept["metadata"]["name"])
+    stage.wait_reason("llama", "PluginVerified", "PreflightRunning")
+    end(stage, "llama", report(config={**LLAMA_8B, "rope_theta": 1}))
+    stage.wait_ready("llama")
+    assert [pod["metadata"]["uid"] for pod in stage.pods("llama")] == [before["metadata"]["uid"]]
+    assert len(revisions(stage, "llama")) == 1
+
+
 def test_a_spec_that_changes_while_its_preflight_runs_is_what_is_proven(stage: Arena) -> None:
     stage.nodes(1, gpus=1)
     stage.apply(stage.manifest("llama", **required()))
