@@ -6,6 +6,7 @@ answer closes its connection; the client opens its next one to another pod. A co
 answer was under way is closed by the answer after it, so vLLM goes on serving until nothing has been
 answered for longer than it keeps an idle connection open.
 """
+
 from __future__ import annotations
 
 import os
