@@ -94,6 +94,8 @@ PORTS = (
     "kwok",
     "lws-webhook",
     "lws-health",
-    "bowsprit",
     "coredns",
+    "flux-artifacts",
+    "source-controller",
+    "kustomize-controller",
 )

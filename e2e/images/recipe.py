@@ -15,7 +15,10 @@ from e2e.images.buildah import buildah, signature_policy
 
 REPOSITORY = "localhost/bowsprit"
 # chroot: RUN needs no container runtime. A fixed time: the same content is the same image, by digest too.
-BUILD = ("--quiet", "--isolation=chroot", "--pull=never", "--timestamp=0")
+# layers: what a change does not touch is taken from the build before.
+BUILD = ("--quiet", "--isolation=chroot", "--pull=never", "--timestamp=0", "--layers")
+NO_CONTENT = ("__pycache__", ".egg-info")
+"""How the names of folders end that Python leaves in a work tree."""
 
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -77,7 +80,7 @@ class Containerfile:
     def build(self, reference: str) -> None:
         arguments = {**self.arguments, **{name: _reference(base) for name, base in self.bases.items()}}
         with tempfile.TemporaryDirectory(prefix="bowsprit-image-") as folder:
-            context = Path(folder)
+            context = Path(folder, "context")
             for name, path in self._content():
                 (context / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, context / name)
@@ -85,7 +88,7 @@ class Containerfile:
                 "build",
                 *BUILD,
                 signature_policy(),
-                *_this_machines_access(),
+                *_this_machines_access(Path(folder)),
                 *(f"--build-arg={name}={value}" for name, value in arguments.items()),
                 f"--file={context / self.containerfile}",
                 f"--tag={reference}",
@@ -96,19 +99,24 @@ class Containerfile:
         for each in (self.containerfile, *self.only):
             start = self.context / each
             for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
-                if path.is_file() and "__pycache__" not in path.parts:
+                if path.is_file() and not any(part.endswith(NO_CONTENT) for part in path.parts):
                     yield str(path.relative_to(self.context)), path
         yield from sorted(self.files.items())
 
 
-def _this_machines_access() -> Iterator[str]:
-    """How this machine reaches a package index, for builds that ask one; none of it stays in an image."""
+def _this_machines_access(folder: Path) -> Iterator[str]:
+    """How this machine reaches a package index, for builds that ask one; none of it stays in an image.
+
+    folder: for files that are handed over.
+    """
     if CERTIFICATES.exists():
         yield f"--volume={CERTIFICATES}:{CERTIFICATES}:ro"
-    if PIP_CONFIGURATION.exists():
-        yield f"--secret=id=pip.conf,src={PIP_CONFIGURATION}"
+    configuration = PIP_CONFIGURATION
     if "PIP_INDEX_URL" in os.environ:
-        yield f"--build-arg=PIP_INDEX_URL={os.environ['PIP_INDEX_URL']}"
+        configuration = folder / "pip.conf"
+        configuration.write_text(f"[global]\nindex-url = {os.environ['PIP_INDEX_URL']}\n")
+    if configuration.exists():
+        yield f"--secret=id=pip.conf,src={configuration}"
 
 
 _reference = reference

@@ -30,6 +30,10 @@ class Image:
     def repository(self) -> str:
         return self.reference.rpartition(":")[0]
 
+    @property
+    def tag(self) -> str:
+        return self.reference.rpartition(":")[2]
+
 
 def ensure_image(recipe: Recipe) -> Image:
     """The image, built first where the cache does not hold it."""
@@ -41,9 +45,15 @@ def ensure_image(recipe: Recipe) -> Image:
     return image
 
 
+def store(recipe: Recipe) -> None:
+    """Builds into buildah's storage."""
+    with _build_lock():
+        _store(recipe)
+
+
 def _build(recipe: Recipe, image: Image) -> None:
     began = time.monotonic()
-    store(recipe)
+    _store(recipe)
     unfinished = image.archive.with_suffix(".unfinished")
     target = f"oci-archive:{unfinished}:{image.reference}"
     buildah("push", "--quiet", signature_policy(), image.reference, target)
@@ -53,17 +63,24 @@ def _build(recipe: Recipe, image: Image) -> None:
     _show(f"built the image {recipe.name} in {time.monotonic() - began:.0f} s")
 
 
-def store(recipe: Recipe) -> None:
-    """Builds into buildah's storage, the bases first."""
+def _store(recipe: Recipe) -> None:
+    """The bases first."""
     if is_stored(reference(recipe)):
         return
     for base in recipe.bases.values():
-        store(base)
+        _store(base)
     _show(f"building the image {recipe.name} ...")
+    before = _containers()
     try:
         recipe.build(reference(recipe))
     finally:
-        buildah("rm", "--all")  # buildah leaves stages without a step mounted
+        # buildah leaves stages without a step mounted; what others have mounted is theirs.
+        for left in _containers() - before:
+            buildah("rm", left)
+
+
+def _containers() -> set[str]:
+    return set(buildah("containers", "--quiet").split())
 
 
 @contextmanager

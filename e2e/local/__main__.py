@@ -2,6 +2,7 @@
 
 python -m e2e.local build    everything that it is made of, into the caches
 python -m e2e.local up       start it, and leave it up; prints what to do with it
+                             one that is up already gets the images and the operator of this work tree
 python -m e2e.local down     stop it; its logs stay until the next start
 """
 
@@ -14,13 +15,23 @@ from pathlib import Path
 
 from e2e.cluster import background
 from e2e.cluster.build import BuildFailed, ensure_programs
+from e2e.cluster.control_plane import KubectlFailed
+from e2e.cluster.helm import HelmFailed
 from e2e.cluster.processes import StartFailed
 from e2e.cluster.waiting import Timeout
 from e2e.images.buildah import ImageFailed, cache_directory
-from e2e.local.cluster import LocalCluster, directory, empty_directory
+from e2e.local.cluster import LocalCluster, bring_up_to_date, directory, empty_directory
 from e2e.local.materials import ensure_materials
 
-PROBLEMS = (BuildFailed, ImageFailed, StartFailed, Timeout, background.NotPossible)
+PROBLEMS = (
+    BuildFailed,
+    HelmFailed,
+    ImageFailed,
+    KubectlFailed,
+    StartFailed,
+    Timeout,
+    background.NotPossible,
+)
 
 
 def main() -> int:
@@ -45,8 +56,10 @@ def _build() -> None:
 
 
 def _up() -> None:
-    if not background.is_kept(directory()):
-        ensure_materials()  # here, where a person sees the progress, and not in the background
+    materials = ensure_materials()  # here, where a person sees the progress, and not in the background
+    if background.is_kept(directory()):
+        bring_up_to_date(materials)
+    else:
         background.up(empty_directory(), "e2e.local")
     kubectl = Path(ensure_programs().binary("kubectl"))
     print(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from bowsprit.api.crd import crd_yaml
 from e2e.cluster.real.cluster import RealCluster
+from e2e.cluster.real.node import import_images
 from e2e.images.buildah import cache_directory
 from e2e.images.recipes import ENGINE_MOUNT
-from e2e.local import operator
-from e2e.local.materials import Materials
+from e2e.local.materials import PROGRAMS, Materials
+from e2e.local.release import Release
 
 PRODUCT, MEMORY_MIB = "NVIDIA-A100-80GB-PCIe", 81920
 """What the GPUs are called that are not there: the placement needs a known type, vLLM runs on CPUs."""
@@ -29,22 +29,29 @@ def empty_directory() -> Path:
     return directory()
 
 
+def release(materials: Materials) -> Release:
+    """The operator in the cluster that runs."""
+    return Release(directory() / "kubeconfig", materials)
+
+
+def bring_up_to_date(materials: Materials) -> None:
+    """Gives the cluster that runs the images and the operator of this work tree."""
+    import_images(directory(), materials.images)
+    release(materials).install()
+
+
 class LocalCluster(RealCluster):
     """Two real nodes that say they had GPUs, and the operator."""
 
+    program_sets = PROGRAMS
+
     def __init__(self, materials: Materials, directory: Path) -> None:
-        self._runtime = materials.runtime
-        super().__init__(
-            materials.pause,
-            materials.images,
-            {ENGINE_MOUNT: materials.vllm},
-            directory,
-            definitions=[crd_yaml()],
-        )
+        self._materials = materials
+        mounts = {ENGINE_MOUNT: materials.vllm}
+        super().__init__(materials.pause, materials.images, mounts, directory)
 
     def _start_all(self) -> None:
         super()._start_all()
         for name in self.nodes:
             self.declare_gpus(name, product=PRODUCT, memory_mib=MEMORY_MIB, count=GPUS)
-        self._add(operator.operator(self, self._site, self._runtime.reference))
-        self.programs[operator.NAME].wait_ready(60)
+        Release(self.kubeconfig, self._materials).install()

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.cluster.build import ensure_programs
+from e2e.cluster.programs import HELM
 from e2e.cluster.real.cluster import RealCluster
 from e2e.cluster.real.packages import ensure_packages
 from e2e.engine.install import ensure_engine
-from e2e.images.recipes import ENGINE, MY_OPT, PAUSE, RUNTIME, UNEVEN_LLAMA
+from e2e.images.recipes import ENGINE, MY_OPT, OPERATOR, PAUSE, RUNTIME, UNEVEN_LLAMA
 from e2e.images.store import Image, ensure_image
+
+PROGRAMS = (*RealCluster.program_sets, HELM)
 
 
 @dataclass(frozen=True)
@@ -18,8 +21,9 @@ class Materials:
     """Images, and the folder with vLLM's packages."""
 
     pause: Image
-    engine: Image
+    operator: Image
     runtime: Image
+    engine: Image
     my_opt: Image
     uneven_llama: Image
     vllm: Path
@@ -27,17 +31,18 @@ class Materials:
     @property
     def images(self) -> list[Image]:
         """What the nodes are given besides `pause`."""
-        return [self.engine, self.runtime, self.my_opt, self.uneven_llama]
+        return [self.operator, self.runtime, self.engine, self.my_opt, self.uneven_llama]
 
 
 def ensure_materials() -> Materials:
     """Everything; the first time this takes a while."""
     ensure_packages()
-    ensure_programs(RealCluster.program_sets)
+    ensure_programs(PROGRAMS)
     return Materials(
         pause=ensure_image(PAUSE),
-        engine=ensure_image(ENGINE),
+        operator=ensure_image(OPERATOR),
         runtime=ensure_image(RUNTIME),
+        engine=ensure_image(ENGINE),
         my_opt=ensure_image(MY_OPT),
         uneven_llama=ensure_image(UNEVEN_LLAMA),
         vllm=ensure_engine(),

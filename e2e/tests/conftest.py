@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from e2e.cluster import background
+from e2e.cluster.real.node import import_images
 from e2e.cluster.waiting import wait_until
+from e2e.images.store import ensure_image
+from e2e.local import cluster
 from e2e.local.cluster import LocalCluster, directory, empty_directory
 from e2e.local.materials import ensure_materials
-from e2e.tests.stage import CLAIM, CLIENT, Stage, model_writer
+from e2e.local.release import Release
+from e2e.tests.small_plugins import SmallPlugins
+from e2e.tests.stage import CLAIM, CLIENT, PROMPT, Stage, model_writer
 from e2e.tests.target import Target
-from e2e.tests.targets import local_target, own_target
-
-OWN = os.environ.get("BOWSPRIT_E2E_KUBECONFIG")
+from e2e.tests.targets import OWN, local_target, own_target
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +27,8 @@ def local_cluster() -> Iterator[LocalCluster]:
     """A cluster on this machine that goes with the tests: for those that do something to its nodes."""
     if OWN or background.is_kept(directory()):
         pytest.skip("does things to nodes that are only done to a cluster that goes with the tests")
-    with LocalCluster(ensure_materials(), empty_directory()) as cluster:
-        yield cluster
+    with LocalCluster(ensure_materials(), empty_directory()) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +39,14 @@ def target(request: pytest.FixtureRequest) -> Target:
     if not background.is_kept(directory()):
         request.getfixturevalue("local_cluster")
     return local_target(ensure_materials())
+
+
+@pytest.fixture(scope="session")
+def release(target: Target) -> Release:
+    """The operator's release, in a cluster on this machine."""
+    if OWN:
+        pytest.skip("does things to the operator that are only done to a cluster of these tests")
+    return cluster.release(ensure_materials())
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +62,26 @@ def stage(target: Target) -> Iterator[Stage]:
     found.wait_for(f"pod/{CLIENT}", "condition=Ready", 180)
     yield found
     target.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def small_plugins(target: Target) -> str:
+    """The image of e2e/tests/small_plugins.py, which the nodes have."""
+    if target.small_plugins:
+        return target.small_plugins
+    if OWN:
+        pytest.skip("needs the image of small plugins")
+    image = ensure_image(SmallPlugins())
+    import_images(directory(), [image])
+    return image.reference
+
+
+@pytest.fixture(scope="session")
+def said_by_one_pod(stage: Stage) -> str:
+    """What the tiny Llama says to PROMPT with vLLM's own class in one pod, whose GPU is free again."""
+    stage.model("one-pod")
+    stage.wait_ready("one-pod", 600)
+    assert stage.ask(f"{stage.url('one-pod')}/v1/models")[1]["data"][0]["id"] == "one-pod"
+    said = stage.complete("one-pod", PROMPT)
+    stage.remove("one-pod")
+    return said

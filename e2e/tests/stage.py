@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from bowsprit.cluster import access
 from e2e.cluster.control_plane import KubectlFailed
 from e2e.cluster.waiting import Timeout, wait_until
 from e2e.models import tiny
@@ -16,6 +17,8 @@ from e2e.tests.target import Manifest, Target
 
 CLAIM = "models"
 CLIENT = "client"
+PROMPT = " ba be bi"
+"""Words of the tiny models."""
 POLL_SECONDS = 1.0
 SMALL = {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"cpu": "2", "memory": "512Mi"}}
 ENGINE = {"requests": {"cpu": "250m", "memory": "1Gi"}, "limits": {"cpu": "4", "memory": "6Gi"}}
@@ -33,8 +36,9 @@ Without tracing, the workers of vLLM 0.32 die of their first request on CPUs."""
 
 ASK = """
 import json, sys, urllib.error, urllib.request
-url, body = sys.argv[1], sys.argv[2]
-request = urllib.request.Request(url, body.encode() or None, {"Content-Type": "application/json"})
+url, body, key = sys.argv[1:]
+headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+request = urllib.request.Request(url, body.encode() or None, headers)
 try:
     with urllib.request.urlopen(request, timeout=120) as response:
         status, text = response.status, response.read().decode()
@@ -82,31 +86,27 @@ class Stage:
     # ---- models -----------------------------------------------------------------------------------
 
     def model(self, name: str, kind: str = "llama", **spec: Any) -> None:
-        """Applies a ModelDeployment of a tiny model (a key of tiny.KINDS), and its config.json."""
-        config = {"config.json": json.dumps(tiny.KINDS[kind][0])}
+        """Applies a ModelDeployment of a tiny model (a key of tiny.KINDS).
+
+        Where `preflight` is Skip its config.json comes with it, for there is no report to plan from.
+        """
+        model: dict[str, Any] = {"uri": f"pvc://{CLAIM}/{kind}"}
+        if spec.get("preflight") == "Skip":
+            self.apply(config_map(f"{name}-config", {"config.json": json.dumps(tiny.KINDS[kind][0])}))
+            model["config"] = {"configMapRef": {"name": f"{name}-config"}}
         defaults: dict[str, Any] = {
-            "model": {
-                "uri": f"pvc://{CLAIM}/{kind}",
-                "config": {"configMapRef": {"name": f"{name}-config"}},
-            },
-            "preflight": "Skip",
+            "model": model,
             "accelerator": {"resource": self.target.resource},
             "capacity": {"maxModelLen": 512, "concurrency": 4},
             "engine": self.engine(),
         }
         self.apply(
             {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": f"{name}-config"},
-                "data": config,
-            },
-            {
                 "apiVersion": "bowsprit.dev/v1alpha1",
                 "kind": "ModelDeployment",
                 "metadata": {"name": name},
                 "spec": {**defaults, **spec},
-            },
+            }
         )
 
     def engine(self, *args: str) -> dict[str, Any]:
@@ -131,18 +131,40 @@ class Stage:
         """Where a model says that it serves."""
         return str(self.get("mdep", name)["status"]["url"])
 
-    def ask(self, url: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
-        """Status and content of an answer to a client in the cluster; the status is 0 where there is none."""
+    def lives(self, name: str) -> dict[str, int]:
+        """The pods of a model by uid, each with the restarts of its containers."""
+        return {
+            each["metadata"]["uid"]: sum(
+                status["restartCount"] for status in each["status"].get("containerStatuses", ())
+            )
+            for each in self.engines(name)
+        }
+
+    def ask(self, url: str, body: Mapping[str, Any] | None = None, key: str = "") -> tuple[int, Any]:
+        """Status and content of an answer to a client in the cluster; the status is 0 where there is none.
+
+        key: the API key that the client shows.
+        """
         text = json.dumps(body) if body is not None else ""
-        status, content = json.loads(self.execute(CLIENT, "python3", "-c", ASK, url, text))
+        status, content = json.loads(self.execute(CLIENT, "python3", "-c", ASK, url, text, key))
         return int(status), json.loads(content) if content.startswith("{") else content
 
-    def complete(self, name: str, prompt: str, tokens: int = 8) -> str:
+    def complete(self, name: str, prompt: str, tokens: int = 8, key: str = "") -> str:
         """Greedy tokens of a model, through its Service."""
         body = {"model": name, "prompt": prompt, "max_tokens": tokens, "temperature": 0}
-        status, answer = self.ask(f"{self.url(name)}/v1/completions", body)
+        status, answer = self.ask(f"{self.url(name)}/v1/completions", body, key)
         assert status == 200, answer
         return str(answer["choices"][0]["text"])
+
+    def patch(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Changes fields of a model's spec; None takes one away."""
+        self.kubectl("patch", "mdep", name, "--type=merge", "--patch", json.dumps({"spec": spec}))
+
+    def remove(self, name: str, seconds: float = 180.0) -> None:
+        """Deletes a model; returns when its pods, and with them its GPUs, are given back."""
+        self.kubectl("delete", "mdep", name, "--ignore-not-found")
+        selector = f"--selector=bowsprit.dev/model={name}"
+        self.kubectl("wait", "pods", selector, "--for=delete", f"--timeout={seconds:.0f}s")
 
     # ---- waiting ----------------------------------------------------------------------------------
 
@@ -166,7 +188,7 @@ class Stage:
         self.wait_for(f"mdep/{name}", "condition=Ready", seconds)
 
     def report(self) -> str:
-        """Models, pods, Events and the ends of the pods' logs."""
+        """Models, pods, Events and the ends of the logs of the pods and of the operator."""
         parts = [
             self.kubectl("get", "mdep,pods", "--output=wide"),
             self.kubectl("get", "events", "--sort-by=.lastTimestamp")[-6000:],
@@ -174,12 +196,14 @@ class Stage:
         ]
         for found in self.get("pods")["items"]:
             name = found["metadata"]["name"]
-            parts.append(f"--- {name}\n{self._log(name)}")
+            parts.append(f"--- {name}\n{self._log(self.namespace, name, '--all-containers')}")
+        operator = "--selector=app.kubernetes.io/component=operator"
+        parts.append(f"--- the operator\n{self._log(access.NAMESPACE, operator)}")
         return "\n".join(parts)
 
-    def _log(self, pod_name: str) -> str:
+    def _log(self, namespace: str, *whose: str) -> str:
         try:
-            return self.kubectl("logs", pod_name, "--all-containers", "--prefix", "--tail=40")
+            return self.target.kubectl("-n", namespace, "logs", *whose, "--prefix", "--tail=40")
         except KubectlFailed as refused:
             return str(refused)
 
@@ -193,6 +217,10 @@ def pod(name: str, image: str, command: Sequence[str], **spec: Any) -> dict[str,
         "metadata": {"name": name, "labels": {"app": name}},
         "spec": {"containers": [container], "terminationGracePeriodSeconds": 1, **spec},
     }
+
+
+def config_map(name: str, data: Mapping[str, str]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": dict(data)}
 
 
 def model_writer(image: str) -> list[dict[str, Any]]:
@@ -213,10 +241,4 @@ def model_writer(image: str) -> list[dict[str, Any]]:
         {"name": "program", "mountPath": "/program"},
         {"name": "models", "mountPath": "/models"},
     ]
-    program = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "model-writer"},
-        "data": {"tiny.py": source},
-    }
-    return [program, writer]
+    return [config_map("model-writer", {"tiny.py": source}), writer]

@@ -8,13 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from bowsprit.api.defaults import RUNTIME_IMAGE
 from e2e.cluster.build import ensure_programs
 from e2e.local.cluster import directory
 from e2e.local.materials import Materials
 from e2e.tests.target import Manifest, Target
 
+OWN = os.environ.get("BOWSPRIT_E2E_KUBECONFIG")
+"""The kubeconfig of a cluster of the user's own; None for the one on this machine."""
 ENGINE_VARIABLE = "BOWSPRIT_E2E_ENGINE"
 MY_OPT_VARIABLE = "BOWSPRIT_E2E_MY_OPT"
+UNEVEN_LLAMA_VARIABLE = "BOWSPRIT_E2E_UNEVEN_LLAMA"
+SMALL_PLUGINS_VARIABLE = "BOWSPRIT_E2E_SMALL_PLUGINS"
+RUNTIME_VARIABLE = "BOWSPRIT_RUNTIME_IMAGE"
 STORAGE_VARIABLE = "BOWSPRIT_E2E_STORAGE_CLASS"
 RESOURCE_VARIABLE = "BOWSPRIT_E2E_RESOURCE"
 SIZE = "1Gi"
@@ -46,6 +52,8 @@ def local_target(materials: Materials) -> Target:
         my_opt=materials.my_opt.reference,
         claim=claim,
         resource="nvidia.com/gpu",
+        uneven_llama=materials.uneven_llama.reference,
+        runtime=materials.runtime.reference,
     )
 
 
@@ -66,6 +74,9 @@ def own_target(kubeconfig: Path) -> Target:
         my_opt=_named(MY_OPT_VARIABLE, "the image built from images/plugin-example/my-opt"),
         claim=claim,
         resource=os.environ.get(RESOURCE_VARIABLE, "nvidia.com/gpu"),
+        uneven_llama=os.environ.get(UNEVEN_LLAMA_VARIABLE, ""),
+        small_plugins=os.environ.get(SMALL_PLUGINS_VARIABLE, ""),
+        runtime=os.environ.get(RUNTIME_VARIABLE, RUNTIME_IMAGE),
     )
 
 

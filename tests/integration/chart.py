@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,32 +11,11 @@ from typing import Any
 import yaml
 
 from bowsprit.cluster import access
-from docs.generators import chart
-from docs.pages import ROOT
-from e2e.cluster.build import ensure_programs
-from e2e.cluster.programs import HELM
+from e2e.cluster.helm import CHART, RELEASE, helm
 
-CHART = ROOT / chart.CHART
-RELEASE = "bowsprit"
 CRD = "modeldeployments.bowsprit.dev"
 
 Json = dict[str, Any]
-
-
-class HelmFailed(Exception):
-    """Helm ended with an error; the message holds the command and Helm's own words."""
-
-
-def helm(*arguments: str, values: Mapping[str, Any] | None = None, kubeconfig: Path | None = None) -> str:
-    """What Helm prints. Raises HelmFailed."""
-    given = () if values is None else ("--values=-",)
-    known = () if kubeconfig is None else (f"--kubeconfig={kubeconfig}",)
-    text = None if values is None else json.dumps(values)
-    command = [_binary(), *arguments, *given, *known]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise HelmFailed(f"helm {' '.join(arguments)}: {done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def render(values: Mapping[str, Any], path: Path = CHART) -> list[Json]:
@@ -63,8 +41,3 @@ def operator_pod(objects: list[Json]) -> Json:
     """The template of the operator's pods."""
     (deployment,) = of_kind(objects, "Deployment")
     return dict(deployment["spec"]["template"])
-
-
-@functools.cache
-def _binary() -> str:
-    return ensure_programs([HELM]).binary("helm")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,9 +19,10 @@ import yaml
 from bowsprit.api.crd import crd_yaml
 from bowsprit.cluster import access
 from e2e.cluster.control_plane import ControlPlane, KubectlFailed
+from e2e.cluster.helm import CHART, RELEASE, HelmFailed, helm, next_version
 from e2e.cluster.nodes import cpu_node, create_nodes
 from tests.integration.arena import Arena, Json, OperatorProcess
-from tests.integration.chart import CHART, CRD, RELEASE, HelmFailed, helm, render
+from tests.integration.chart import CRD, render
 from tests.integration.chart_values import TABLE
 from tests.integration.life import REVISIONS, TWO_PODS, engine, events, target, uids, workloads
 
@@ -298,17 +298,3 @@ def keeps_new_field(arena: Arena) -> bool:
     patch = json.dumps({"spec": {"newField": "x"}})
     options = ("--type=merge", "--dry-run=server", "-o", "json", "-p", patch)
     return "newField" in json.loads(arena.kubectl("patch", "mdep", "one", *options))["spec"]
-
-
-def next_version(directory: Path) -> Path:
-    """The chart of a version to come, whose CRD has one field more."""
-    path = directory / "next"
-    shutil.copytree(CHART, path)
-    about = yaml.safe_load((path / "Chart.yaml").read_text())
-    (path / "Chart.yaml").write_text(yaml.safe_dump({**about, "version": "0.2.0", "appVersion": "v0.2.0"}))
-    file = path / "files" / "modeldeployments-spec.yaml"
-    definition = yaml.safe_load(file.read_text())
-    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    schema["properties"]["spec"]["properties"]["newField"] = {"type": "string"}
-    file.write_text(yaml.safe_dump(definition))
-    return path

@@ -17,7 +17,8 @@ from bowsprit.api.crd import crd
 from bowsprit.cli.main import app
 from bowsprit.cluster import access
 from docs.generators import chart
-from tests.integration.chart import CHART, HelmFailed, Json, helm, of_kind, operator_pod, render, template
+from e2e.cluster.helm import CHART, HelmFailed, helm
+from tests.integration.chart import Json, of_kind, operator_pod, render, template
 from tests.integration.chart_values import CHANGES, DIGEST, MONITORED, REFUSED, TABLE
 
 pytestmark = pytest.mark.integration

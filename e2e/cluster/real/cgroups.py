@@ -39,6 +39,15 @@ def processes() -> set[int]:
     return found - {0}
 
 
+def processes_of_pod(uid: str) -> set[int]:
+    """The processes of a pod's containers, the one that holds its namespaces among them."""
+    found: set[int] = set()
+    for hierarchy in _hierarchies():
+        for members in (hierarchy / OURS).glob(f"**/pod{uid}/**/cgroup.procs"):
+            found.update(int(line) for line in members.read_text().split())
+    return found - {0}
+
+
 def remove() -> None:
     """Removes the groups of all nodes; no process may be left in them."""
     for hierarchy in _hierarchies():

@@ -68,12 +68,6 @@ class RealCluster(ControlPlane):
             raise
         return self
 
-    def import_images(self, images: Sequence[Image]) -> None:
-        """Puts images into every node."""
-        for node in self.nodes.values():
-            for image in images:
-                node.import_image(image)
-
     def declare_gpus(self, node: str, *, product: str, memory_mib: int, count: int) -> None:
         """Lets a node say that it had GPUs: labels as the GPU operator leaves them, and the resource.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from e2e.cluster.background import NotPossible
-from e2e.cluster.real.namespaces import Namespaces, Nested
+from e2e.cluster.real.namespaces import Namespaces, Nested, inside
 from e2e.cluster.site import Site
+from e2e.images.store import Image
 
 SOCKET = "/run/containerd/containerd.sock"
 # restrict_oom_score_adj: without CAP_SYS_RESOURCE, as on a machine that is a container or a small VM itself,
@@ -55,17 +56,23 @@ def containerd(
     )
 
 
-def import_image(namespaces: Namespaces, archive: Path, repository: str) -> None:
-    """Puts an image of an OCI archive into a node, under its tag and under its digest, as a pull would."""
-    command = namespaces.command(
-        [
-            *("ctr", "--namespace", "k8s.io", "images", "import"),
-            *("--digests", "--base-name", repository, str(archive)),
-        ]
-    )
+def import_image(process: int, image: Image) -> None:
+    """Puts an image into a node that lacks it, under its tag and under its digest, as a pull would.
+
+    process: the first one of the node's namespaces.
+    """
+    images = ("ctr", "--namespace", "k8s.io", "images")
+    if _run(inside(process, [*images, "list", "--quiet", f"name=={image.reference}"])).strip():
+        return
+    options = ("--digests", "--base-name", image.repository)
+    _run(inside(process, [*images, "import", *options, str(image.archive)]))
+
+
+def _run(command: Sequence[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise NotPossible(f"{archive} could not be imported into {namespaces.holder.name}:\n{done.stderr}")
+        raise NotPossible(f"{' '.join(command)} failed:\n{done.stderr}")
+    return done.stdout
 
 
 def _every_container(mounts: Mapping[str, Path]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The Linux namespaces of a real node: its own mounts, network, processes and host name.
 
 Inside, /run, /var/log and the folders of containerd, kubelet and CNI are the node's own, so its programs
-run with their default paths. The first process of the namespaces does nothing but wait and collect orphans;
-with its end the kernel ends all others, unmounts all and takes down all links.
+run with their default paths; the logs of containers outlive it in the cluster's directory. The first process
+of the namespaces does nothing but wait and collect orphans; with its end the kernel ends all others, unmounts
+all and takes down all links.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ trap 'exit 0' TERM
 name=$1 folder=$2; shift 2
 hostname "$name"
 mount -t tmpfs tmpfs /run
-mount -t tmpfs tmpfs /var/log
+mount --bind "$folder/log" /var/log
 for each in "$@"; do mount --bind "$folder/$each" "/var/lib/$each"; done
 ip link set lo up
 echo 1 > /proc/sys/net/ipv4/ip_forward
@@ -60,8 +61,9 @@ class Namespaces:
 
     def __init__(self, site: Site, name: str) -> None:
         folder = site.directory / "nodes" / name
+        (folder / "log").mkdir(parents=True, exist_ok=True)
         for each in STATE:
-            (folder / each).mkdir(parents=True, exist_ok=True)
+            (folder / each).mkdir(exist_ok=True)
             Path("/var/lib", each).mkdir(exist_ok=True)
         ready = folder / "ready"
         ready.unlink(missing_ok=True)
@@ -76,5 +78,10 @@ class Namespaces:
 
     def command(self, command: Sequence[str]) -> list[str]:
         """What runs a command inside."""
-        target = ("--target", str(self.process), "--mount", "--net", "--uts", "--pid")
-        return ["nsenter", *target, "--", *command]
+        return inside(self.process, command)
+
+
+def inside(process: int, command: Sequence[str]) -> list[str]:
+    """What runs a command in the namespaces of a node, by its first process."""
+    target = ("--target", str(process), "--mount", "--net", "--uts", "--pid")
+    return ["nsenter", *target, "--", *command]

@@ -14,6 +14,9 @@ from e2e.cluster.real.proxy import kube_proxy
 from e2e.cluster.site import Site
 from e2e.images.store import Image
 
+FIRST_PROCESS = "process"
+"""File in a node's folder that names the first process of its namespaces."""
+
 
 class RealNode:
     """A node. Its programs are made when they are asked for, once `holder` runs."""
@@ -35,6 +38,7 @@ class RealNode:
         cgroups.create(self.name)
         network.connect(self.address, self._namespaces.process)
         network.connect_pods(self.address, others, self._namespaces.process)
+        (self._namespaces.folder / FIRST_PROCESS).write_text(str(self._namespaces.process))
 
     def containerd(self) -> Nested:
         configuration = network.write_pod_network(self.address, self._namespaces.folder / "net.d")
@@ -47,8 +51,15 @@ class RealNode:
         return kube_proxy(self._site, self._namespaces, self.address)
 
     def import_image(self, image: Image) -> None:
-        import_image(self._namespaces, image.archive, image.repository)
+        import_image(self._namespaces.process, image)
 
     def command(self, *command: str) -> list[str]:
         """What runs a command on the node."""
         return self._namespaces.command(command)
+
+
+def import_images(cluster: Path, images: Sequence[Image]) -> None:
+    """Puts images into all nodes of a cluster, whoever has started it. `cluster`: its directory."""
+    for first_process in sorted(cluster.glob(f"nodes/*/{FIRST_PROCESS}")):
+        for image in images:
+            import_image(int(first_process.read_text()), image)

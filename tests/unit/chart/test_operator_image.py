@@ -56,7 +56,10 @@ def test_nothing_needs_a_shell_at_run_time() -> None:
 
 
 def test_the_bases_are_arguments() -> None:
-    assert [base.split()[0] for base in _arguments("FROM")] == ["${BASE}", "${RUN_BASE}"]
+    stages = [arguments.split(" AS ") for arguments in _arguments("FROM")]
+    names = {name for _, *named in stages for name in named}
+    bases = [base for base, *_ in stages if base not in names]
+    assert bases == ["${BASE}", "${RUN_BASE}"]
 
 
 @pytest.mark.parametrize(

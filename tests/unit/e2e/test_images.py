@@ -34,9 +34,11 @@ def test_what_goes_into_an_image_changes_its_tag(context: Path, change: Callable
     assert Containerfile("image", context, only=("src",)).tag != before
 
 
-def test_what_does_not_go_in_leaves_the_tag(context: Path) -> None:
+@pytest.mark.parametrize("left", ["notes", "src/__pycache__/program.pyc", "src/program.egg-info/PKG-INFO"])
+def test_what_does_not_go_in_leaves_the_tag(context: Path, left: str) -> None:
     before = Containerfile("image", context, only=("src",)).tag
-    (context / "notes").write_text("2")
+    (context / left).parent.mkdir(exist_ok=True)
+    (context / left).write_text("2")
     assert Containerfile("image", context, only=("src",)).tag == before
 
 
