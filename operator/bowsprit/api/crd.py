@@ -1,7 +1,7 @@
 """The CustomResourceDefinition, rendered from the models: crds/bowsprit.dev_modeldeployments.yaml.
 
-No schema defaults (GitOps tools would see drift), no category `all` (`kubectl delete all` must not meet models), and
-small enough for client-side `kubectl apply`, which keeps a copy of the object in an annotation of at most 256 KiB.
+No schema defaults in the spec (GitOps tools would see drift), no category `all` (`kubectl delete all` must not meet
+models), and small enough for client-side `kubectl apply`, which keeps a copy of the object in an annotation of at most 256 KiB.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import yaml
 
 from bowsprit.api.base import DOC_KEYWORDS, RULES
 from bowsprit.api.schema import structural, without
+from bowsprit.api.status import UNOBSERVED
 from bowsprit.api.v1alpha1 import (
     GROUP,
     KIND,
@@ -52,7 +53,10 @@ def openapi_schema() -> dict[str, Any]:
             "kind": {"type": "string", "description": KIND},
             "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
             "spec": without(structural(ModelDeploymentSpec), DOC_KEYWORDS),
-            "status": without(structural(ModelDeploymentStatus), DOC_KEYWORDS),
+            "status": {
+                **without(structural(ModelDeploymentStatus), DOC_KEYWORDS),
+                "default": {"observedGeneration": UNOBSERVED},
+            },
         },
         RULES: list(NAME_RULES),
     }

@@ -18,6 +18,11 @@ REPLICAS_MAX = 4096
 """Most entries of status.plan.replicas: those of the target revision and those that it replaces."""
 STAGES_MAX = 1024
 """Most pipeline stages of one replica, and so most pods."""
+UNOBSERVED = -1
+"""status.observedGeneration of an object that no operator has looked at, by a default in the schema.
+
+Whoever waits by kstatus (Flux, kpt, Helm) would else take the new object, which has no condition yet, for done.
+"""
 
 
 class ConditionStatus(StrEnum):
@@ -113,13 +118,55 @@ class PlanStatus(ApiModel):
     ]
 
 
+class Progress(ApiModel):
+    """The clock of a rollout; it stands still while the revision waits for GPUs."""
+
+    ready: Annotated[
+        int, Field(ge=0, description="Most replicas of the new revision that have been Ready at once.")
+    ]
+    since: Annotated[
+        str,
+        Schema({"format": "date-time"}),
+        Field(description="When that number was reached, or the revision got its first GPUs."),
+    ]
+
+
+class FailedRevision(ApiModel):
+    """Why a revision is not rolled out any further; it holds until the spec asks for another."""
+
+    revision: Annotated[str, Field(max_length=63, description="Revision that has failed.")]
+    reason: Annotated[
+        str,
+        Field(max_length=64, description="Why: ProgressDeadlineExceeded, CrashLooping or VerifyFailed."),
+    ]
+    message: Annotated[
+        str, Field(max_length=32768, description="What happened, in the engine's or plugin's own words.")
+    ]
+    time: Annotated[str, Schema({"format": "date-time"}), Field(description="When that was found.")]
+
+
 class Revisions(ApiModel):
     serving: Annotated[
         str | None,
-        Field(default=None, max_length=63, description="Revision that the Service sends requests to."),
+        Field(
+            default=None,
+            max_length=63,
+            description="Revision that serves, or did last; absent until one has served.",
+        ),
     ]
     target: Annotated[
         str | None, Field(default=None, max_length=63, description="Revision that the spec asks for.")
+    ]
+    progress: Annotated[
+        Progress | None,
+        Field(
+            default=None,
+            description="How far the rollout is; absent when none is under way or it waits for GPUs.",
+        ),
+    ]
+    failed: Annotated[
+        FailedRevision | None,
+        Field(default=None, description="Revision that the spec asks for and that has failed."),
     ]
 
 
@@ -143,7 +190,11 @@ class ModelDeploymentStatus(ApiModel):
     observed_generation: Annotated[
         int | None,
         Schema({"format": "int64"}),
-        Field(default=None, ge=0, description="metadata.generation that this status is about."),
+        Field(
+            default=None,
+            ge=UNOBSERVED,
+            description="metadata.generation that this status is about; -1 before the operator has looked.",
+        ),
     ]
     conditions: Annotated[
         list[StatusCondition] | None,

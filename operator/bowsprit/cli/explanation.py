@@ -37,7 +37,7 @@ class Subject:
 def explanation_parts(subject: Subject) -> Iterator[RenderableType]:
     status = subject.status
     yield Text.assemble((str(subject.key), "bold"), f": {status.get('phase', 'no status yet')}")
-    if not status:
+    if "phase" not in status:
         yield "No operator has looked at it. Is one running? See `bowsprit run --help`."
         return
     yield from _facts(status)

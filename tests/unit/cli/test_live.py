@@ -173,10 +173,11 @@ def test_a_variable_chooses_the_cluster_and_an_option_goes_before_it(
     assert asked == [("k", "c")]
 
 
+@pytest.mark.parametrize("status", [None, {"observedGeneration": -1}], ids=["absent", "the schema's"])
 async def test_a_model_without_status_asks_for_the_operator(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    status: dict[str, Any] | None, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = await read(None)
+    cluster = await read(status)
     monkeypatch.setattr(live, "read_live_cluster", lambda *_: cluster)
     result = workspace.run("explain", "llama", "-n", "chat")
     assert result.exit_code == 0
