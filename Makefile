@@ -48,6 +48,11 @@ unit: venv ## the tests that need no cluster; ARGS goes to pytest
 integration: venv ## the operator against a real control plane; ARGS goes to pytest
 	$(PYTEST) -m integration $(ARGS)
 
+.PHONY: flux
+flux: venv ## the tests with real Flux and a Git repository; builds Flux the first time; ARGS goes to pytest
+	$(BIN)/python -m e2e.cluster build flux
+	$(PYTEST) -m flux $(ARGS)
+
 # A KUBECONFIG that merely stands in the environment is not meant: the tests install things.
 OWN_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG))
 

@@ -1,6 +1,6 @@
 """The control plane from a shell.
 
-python -m e2e.cluster build             build the programs (minutes the first time, then nothing)
+python -m e2e.cluster build [flux]      build the programs (minutes the first time, then nothing), or Flux
 python -m e2e.cluster up --dir DIR      start a control plane that stays; prints the KUBECONFIG line
 python -m e2e.cluster status --dir DIR  what runs, and the memory that it takes
 python -m e2e.cluster down --dir DIR    stop it; data and logs stay in DIR
@@ -16,10 +16,13 @@ from e2e.cluster import background
 from e2e.cluster.build import BuildFailed, cache_directory, ensure_programs
 from e2e.cluster.control_plane import KubectlFailed
 from e2e.cluster.processes import StartFailed
+from e2e.cluster.programs import CONTROL_PLANE, FLUX
 from e2e.cluster.waiting import Timeout
 
 # What a person can do something about; its message says what, so a traceback would only hide it.
 PROBLEMS = (BuildFailed, StartFailed, KubectlFailed, Timeout, background.NotPossible)
+
+BUILDS = {"cluster": CONTROL_PLANE, "flux": FLUX}
 
 
 def main() -> int:
@@ -38,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m e2e.cluster", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
     build = commands.add_parser("build", help="build the programs into the cache")
+    build.add_argument("what", nargs="?", choices=BUILDS, default="cluster", help="which programs")
     build.set_defaults(run=_build)
     for name, run, text in (
         ("up", _up, "start a control plane that stays"),
@@ -51,8 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _build(_: argparse.Namespace) -> int:
-    ensure_programs()
+def _build(arguments: argparse.Namespace) -> int:
+    ensure_programs(BUILDS[arguments.what])
     print(f"The programs are in {cache_directory()}.")
     return 0
 

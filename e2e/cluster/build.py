@@ -69,6 +69,11 @@ def ensure_programs(program_sets: Sequence[ProgramSet] = CONTROL_PLANE) -> Progr
     return Programs({name: folder for name, folder in folders.items() if folder is not None})
 
 
+def are_built(program_sets: Sequence[ProgramSet]) -> bool:
+    """Whether `ensure_programs` would have nothing to build."""
+    return all(_cached(program_set) is not None for program_set in program_sets)
+
+
 def _build_all(missing: list[ProgramSet]) -> None:
     version = _go_version()
     if version is None:

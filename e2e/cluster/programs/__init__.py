@@ -5,7 +5,8 @@ Each folder's go.mod pins a program set, go.sum its every dependency by hash, an
 programs.
 
 kubernetes and lws ask for the same version of whatever both need, staging modules included: Go keys its build
-cache by the version asked for, so LeaderWorkerSet has 197 files of its own to compile and not 3,303.
+cache by the version asked for, so LeaderWorkerSet has 197 files of its own to compile and not 3,303. kstatus
+does likewise, and is built in a second.
 """
 
 from __future__ import annotations
@@ -118,5 +119,32 @@ HELM = ProgramSet(
         "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor=34",
     ),
 )
+
+KSTATUS = ProgramSet(
+    name="kstatus",
+    module="github.com/fluxcd/cli-utils",
+    programs={"kstatus": "."},  # a main of our own
+)
+
+FLUX = (
+    ProgramSet(
+        name="flux-source",
+        folder="flux",
+        module="github.com/fluxcd/source-controller",
+        programs={"source-controller": "github.com/fluxcd/source-controller"},
+        manifests=tuple(
+            f"config/crd/bases/source.toolkit.fluxcd.io_{plural}.yaml"
+            for plural in ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories")
+        ),
+    ),
+    ProgramSet(
+        name="flux-kustomize",
+        folder="flux",
+        module="github.com/fluxcd/kustomize-controller",
+        programs={"kustomize-controller": "github.com/fluxcd/kustomize-controller"},
+        manifests=("config/crd/bases/kustomize.toolkit.fluxcd.io_kustomizations.yaml",),
+    ),
+)
+"""The last Flux with the client libraries of this Kubernetes; `make flux` builds and tests with it."""
 
 CONTROL_PLANE = (ETCD, KUBERNETES, KWOK, LWS)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from e2e.cluster.programs import KUBERNETES, LWS, ProgramSet
+import pytest
+
+from e2e.cluster.programs import FLUX, KSTATUS, KUBERNETES, LWS, ProgramSet
 
 
 def required(programs: ProgramSet) -> dict[str, str]:
@@ -16,10 +18,29 @@ def required(programs: ProgramSet) -> dict[str, str]:
     return {match[1]: match[2] for match in found if match}
 
 
-def test_kubernetes_and_lws_ask_for_the_same_versions() -> None:
-    kubernetes, lws = required(KUBERNETES), required(LWS)
-    shared = kubernetes.keys() & lws.keys()
-    assert {"k8s.io/client-go", "k8s.io/apimachinery", "golang.org/x/net"} <= shared
+@pytest.mark.parametrize(
+    ("programs", "shares"),
+    [
+        pytest.param(LWS, {"k8s.io/client-go", "k8s.io/apimachinery", "golang.org/x/net"}, id="lws"),
+        pytest.param(KSTATUS, {"k8s.io/api", "k8s.io/apimachinery", "golang.org/x/net"}, id="kstatus"),
+    ],
+)
+def test_what_is_shared_with_kubernetes_is_asked_for_in_the_same_versions(
+    programs: ProgramSet, shares: set[str]
+) -> None:
+    kubernetes, others = required(KUBERNETES), required(programs)
+    shared = kubernetes.keys() & others.keys()
+    assert shares <= shared
     assert {
-        module: (kubernetes[module], lws[module]) for module in shared if kubernetes[module] != lws[module]
+        module: (kubernetes[module], others[module])
+        for module in shared
+        if kubernetes[module] != others[module]
     } == {}
+
+
+@pytest.mark.parametrize("programs", FLUX, ids=lambda programs: programs.name)
+def test_flux_has_the_client_libraries_of_this_kubernetes(programs: ProgramSet) -> None:
+    flux = required(programs)
+    assert programs.version == flux[programs.module]
+    for module in ("k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"):
+        assert flux[module] == required(KUBERNETES)[module]
