@@ -10,6 +10,8 @@ console chart       runs in a cluster without Bowsprit, with Helm, in the reposi
 console shown       is not run, because it starts or ends the demo, or needs a cluster of the reader's
 yaml                must hold what its kind asks for; with file=NAME the commands of the page find it as NAME
 yaml chart          values of the chart, which the page's commands use
+yaml flux           for a cluster with Flux; the tests of Flux begin with it
+yaml argo           for a cluster with Argo CD
 """
 
 from __future__ import annotations
