@@ -68,6 +68,11 @@ def test_where_there_is_nothing_to_see_nothing_is_said(tmp_path: Path) -> None:
     assert read(str(tmp_path), "auto") is None
 
 
+def test_a_file_that_is_not_loaded_is_not_looked_into(tmp_path: Path) -> None:
+    (tmp_path / ONE).write_bytes(b"x")
+    assert read(str(tmp_path), "pt") is None
+
+
 def test_a_header_that_is_longer_than_is_read_is_no_fault(tmp_path: Path) -> None:
     raw_safetensors(tmp_path / ONE, b"{", MAX_HEADER_BYTES + 9, length=MAX_HEADER_BYTES + 1)
     assert read(str(tmp_path), "auto") is None

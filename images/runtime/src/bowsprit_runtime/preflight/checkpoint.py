@@ -42,6 +42,11 @@ _CAST = ("F64", "F32", "F16", "BF16")
 _LFS_POINTER = b"version https://git-lfs"
 _BY_CONSOLIDATED = ("auto", "mistral")
 """Load formats that take consolidated*.safetensors where there are any (vLLM's default_loader.py)."""
+_BY_SAFETENSORS = (
+    *_BY_CONSOLIDATED,
+    *("hf", "safetensors", "fastsafetensors", "instanttensor", "runai_streamer", "bitsandbytes"),
+)
+"""Those that take *.safetensors where there are any; of others such files are no weights."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ def read(model: str, load_format: str) -> Checkpoint | None:
     """Of a folder in which weights_fault finds none; None when it has no safetensors, or headers that are too
     long to be read here. Raises Fault."""
     folder = Path(model)
-    if not folder.is_dir():
+    if not folder.is_dir() or load_format not in _BY_SAFETENSORS:
         return None
     found: list[Tensor] = []
     left = _MAX_ALL
