@@ -18,7 +18,7 @@ from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.controller.children import PREFLIGHT_KINDS, WORKLOADS, Child
 from bowsprit.controller.groups import Group, groups_of, stragglers_of
 from bowsprit.controller.knowledge import Knowledge
-from bowsprit.controller.replicas import Replicas, holding, match, remains
+from bowsprit.controller.replicas import Replicas, holding, idle, match, remains
 from bowsprit.facts.model import FactsError, ModelFacts
 from bowsprit.inventory.pods import PodView
 from bowsprit.plan.key import ModelKey
@@ -210,6 +210,8 @@ def wish_from(frame: Frame, lws_installed: bool) -> Wish | None:
         needs=needs_of(frame.key.name, frame.target) if frame.target else (),
         promised=replicas.promised,
         outgoing=tuple(plan for _, plan in replicas.outgoing),
+        outgoing_ready=sum(group.ready for group, _ in replicas.outgoing),
+        idle=idle(replicas.outgoing),
         leaving=tuple(leaving),
         ready=frame.ready,
         one_pod_only=not lws_installed,

@@ -104,18 +104,25 @@ def _obsolete(groups: Iterable[Group], target: str | None, serving: str | None) 
 def _by_worth(
     pairs: Sequence[tuple[Group, ReplicaPlan]], serving: str | None
 ) -> tuple[tuple[Group, ReplicaPlan], ...]:
-    """Old replicas that are ready first, then those that requests go to.
+    """Old replicas that are ready first, then those that requests go to."""
+    useless = idle(pairs)
+
+    def worth(pair: tuple[Group, ReplicaPlan]) -> tuple[bool, bool, int]:
+        group, plan = pair
+        return plan.index in useless, group.workload.revision != serving, plan.index
+
+    return tuple(sorted(pairs, key=worth))
+
+
+def idle(pairs: Sequence[tuple[Group, ReplicaPlan]]) -> frozenset[int]:
+    """Indexes of replicas that can go without one that serves.
 
     Groups of one LeaderWorkerSet are as good as the best of them: it gives up the last group in any case.
     """
     sets = {group.workload.name for group, _ in pairs if group.ready and group.layout.pods > 1}
-
-    def worth(pair: tuple[Group, ReplicaPlan]) -> tuple[bool, bool, int]:
-        group, plan = pair
-        ready = group.ready or group.workload.name in sets
-        return not ready, group.workload.revision != serving, plan.index
-
-    return tuple(sorted(pairs, key=worth))
+    return frozenset(
+        plan.index for group, plan in pairs if not group.ready and group.workload.name not in sets
+    )
 
 
 def holding(group: Group) -> ReplicaPlan:

@@ -43,6 +43,8 @@ class Holdings:
         self.options: Options | None = None
         self.placements: list[Placement] = []
         """New replicas."""
+        self.in_turn = False
+        """What is missing takes the place of old replicas, when those that have begun to do so serve."""
 
     @property
     def key(self) -> ModelKey:
@@ -62,6 +64,22 @@ class Holdings:
     def missing(self) -> int:
         """Replicas that are neither kept nor placed."""
         return self.wish.replicas - len(self.kept) - len(self.placements)
+
+    @property
+    def starting(self) -> int:
+        """Replicas that are kept or placed and do not serve yet."""
+        return max(0, len(self.kept) - self.wish.ready) + len(self.placements)
+
+    @property
+    def expendable(self) -> list[ReplicaPlan]:
+        """Old replicas that may make room now: those that nobody misses, and of the others so many that all
+        but one of the wanted replicas serve; those most worth keeping first."""
+        missed = [replica for replica in self.outgoing if replica.index not in self.wish.idle]
+        given_up = len(self.wish.outgoing) - len(self.wish.idle) - len(missed)
+        serving = self.wish.ready + self.wish.outgoing_ready - given_up
+        spare = max(0, serving - max(0, self.wish.replicas - 1))
+        kept = {id(replica) for replica in missed[: max(0, len(missed) - spare)]}
+        return [replica for replica in self.outgoing if id(replica) not in kept]
 
     def retire_replaced(self) -> None:
         """Old replicas are not needed beyond what the new ones do not serve yet."""
@@ -113,7 +131,8 @@ class Holdings:
 
         if self.wish.rollout is not RolloutMode.AUTO:
             return [] if enough([]) else None
-        return fewest(self.outgoing, enough)
+        victims = fewest(self.expendable, enough)
+        return fewest(self.outgoing, enough) if victims is None and not self.starting else victims
 
     def take(self, need: Load, free: Spare) -> None:
         """Plan for GPUs and what goes with them: the model's own that come back first, then free ones."""

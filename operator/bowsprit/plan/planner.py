@@ -54,7 +54,8 @@ def _plan_on_gpus(wishes: Sequence[Wish], fleet: Fleet) -> Plan:
 def _settled(model: Holdings) -> ModelPlan:
     """The answer for a model that lacks nothing."""
     _retire_all_if_recreated(model)
-    return ModelPlan(model.key, model.wish.replicas, tuple(model.kept), tuple(model.retire))
+    replicas = tuple(sorted(model.kept, key=by_index))
+    return ModelPlan(model.key, model.wish.replicas, replicas, tuple(model.retire))
 
 
 def _retire_all_if_recreated(model: Holdings) -> None:
@@ -160,7 +161,7 @@ class _Pass:
 
     def _replicas(self, model: Holdings) -> tuple[ReplicaPlan, ...]:
         if not model.placements:
-            return tuple(model.kept)
+            return tuple(sorted(model.kept, key=by_index))
         wish = model.wish
         taken = {replica.index for replica in (*model.kept, *wish.standing, *wish.outgoing, *wish.leaving)}
         assert model.options is not None, "a placement is one of the options"

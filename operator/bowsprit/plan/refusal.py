@@ -69,7 +69,18 @@ def refuse(model: Holdings, scarcity: Scarcity) -> Refusal:
         return _no_nodes(wish, scarcity)
     if not options.options:
         return no_layout(wish, options)
-    return _no_room(model, options, scarcity)
+    return _in_turn(model) if model.in_turn else _no_room(model, options, scarcity)
+
+
+def _in_turn(model: Holdings) -> Refusal:
+    """There is room for all when the old replicas have gone."""
+    old = model.outgoing
+    gpus = sum(replica.layout.gpus for replica in old)
+    message = (
+        f"{count(model.missing, 'replica')} of the new revision take the place of old ones, which serve on "
+        f"{count(gpus, 'GPU')} until then: the next goes when the new ones that are starting are Ready."
+    )
+    return Refusal(Reason.ROLLING_OUT, message, waits=False)
 
 
 # ---- nothing to choose from -------------------------------------------------------------------------------

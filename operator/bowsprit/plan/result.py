@@ -92,7 +92,8 @@ class Refusal:
     """How many of those are missing now."""
     product: str | None = None
     waits: bool = True
-    """True when free GPUs would cure it; False when only a change of the spec would."""
+    """True when free GPUs would cure it; False when only a change of the spec would, or when it goes on by
+    itself (a rollout in place)."""
 
 
 @dataclass(frozen=True, slots=True)

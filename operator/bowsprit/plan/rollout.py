@@ -2,12 +2,15 @@
 
 The joint answer puts new replicas beside the old where there is room. A model that finds none may use the
 GPUs that come back from its own pods: those that are leaving already, and, in mode Auto, those of old
-replicas that it then gives up, as few as will do. It may also take free GPUs that the joint answer gave to
-models of lower priority; those are then planned again."""
+replicas that it then gives up, as few as will do. All but one of the wanted replicas go on serving meanwhile;
+only where one new replica takes the room of several old ones do these go together, and nothing else before it
+serves. It may also take free GPUs that the joint answer gave to models of lower priority; those are then
+planned again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from bowsprit.api.scheduling import RolloutMode
 from bowsprit.plan import joint
@@ -90,17 +93,43 @@ class Placing:
             back = together(model.coming, load_of(old))
             return self._stock(together(back, spare))
 
-        candidates = model.outgoing if model.wish.rollout is RolloutMode.AUTO else []
-        best = joint.most([ask], stock_with(candidates))
-        if best <= len(share):
+        turn = _turn(model, ask, len(share), lambda asked, old: joint.most([asked], stock_with(old)))
+        if turn is None:
             return False
-        victims = fewest(candidates, lambda old: joint.most([ask], stock_with(old)) >= best)
-        assert victims is not None, "all candidates together are enough for the best"
-        placements = joint.place([ask], stock_with(victims))
-        model.give_up(victims)
+        placements = joint.place([turn.ask], stock_with(turn.victims))
+        model.give_up(turn.victims)
         for _, placement in placements:
             self._settle(model, placement)
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The next step of a rollout in place."""
+
+    ask: Ask
+    victims: Sequence[ReplicaPlan]
+
+
+def _turn(
+    model: Holdings, ask: Ask, share: int, most: Callable[[Ask, Sequence[ReplicaPlan]], int]
+) -> _Turn | None:
+    """What can be placed now, and who gives way for it; None when no more than `share` can.
+
+    `most`: how many replicas there is room for when some old ones give way.
+    """
+    auto = model.wish.rollout is RolloutMode.AUTO
+    candidates = model.expendable if auto else []
+    best = most(ask, candidates)
+    at_last = most(ask, model.outgoing) if auto else best
+    if best == share == 0 and at_last and not model.starting:
+        ask, candidates, best = replace(ask, missing=1), model.outgoing, 1
+    model.in_turn = at_last > max(best, share)
+    if best <= share:
+        return None
+    victims = fewest(candidates, lambda old: most(ask, old) >= best)
+    assert victims is not None, "all candidates together are enough for the best"
+    return _Turn(ask, victims)
 
 
 def _own_gpus(model: Holdings) -> bool:

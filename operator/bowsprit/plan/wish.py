@@ -122,5 +122,9 @@ class Wish:
     """Replicas of any revision on their way out: still off Fleet.free, free without further action."""
     ready: int = 0
     """How many of `standing` serve."""
+    outgoing_ready: int = 0
+    """How many of `outgoing` serve."""
+    idle: frozenset[int] = frozenset()
+    """Indexes of the `outgoing` that nobody misses: they do not serve, and none that does goes with them."""
     one_pod_only: bool = False
     """Replicas of several pods cannot be started: LeaderWorkerSet is not installed."""

@@ -92,7 +92,9 @@ def refused(observed: Observed) -> Finding | None:
     planned = f"{share_of_it}. " if plan.replicas else ""
     place = f" Place {plan.position} in the queue; it starts by itself." if plan.position else ""
     if not plan.refusal.waits:
-        return Finding(plan.refusal.reason, f"{planned}{plan.refusal.message}", Course.STALLED)
+        # What takes its turn in a rollout waits for nothing that others would have to give up.
+        course = Course.WORKING if plan.refusal.reason == Reason.ROLLING_OUT else Course.STALLED
+        return Finding(plan.refusal.reason, f"{planned}{plan.refusal.message}", course)
     growth = f" {growth_words(observed.growth)}" if observed.growth else ""
     message = f"{planned}{plan.refusal.message}{place}{growth}"
     return Finding(plan.refusal.reason, message, Course.BLOCKED)
@@ -101,7 +103,7 @@ def refused(observed: Observed) -> Finding | None:
 def waits_for_gpus(observed: Observed) -> Finding | None:
     """The same refusal, as those see it who ask about GPUs: that it waits is what matters, not why."""
     finding = refused(observed)
-    if finding is None or finding.course is Course.STALLED:
+    if finding is None or finding.course is not Course.BLOCKED:
         return finding
     return Finding(Reason.WAITING_FOR_GPUS, finding.message, Course.BLOCKED)
 
