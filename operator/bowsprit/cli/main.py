@@ -31,7 +31,7 @@ from bowsprit.cli.options import (
     RuntimeImage,
     TimeLimit,
 )
-from bowsprit.cli.problems import gathered, input_errors
+from bowsprit.cli.problems import BadInput, Place, Problem, gathered, input_errors
 from bowsprit.cli.running import run
 
 if TYPE_CHECKING:
@@ -228,6 +228,10 @@ def explain(  # noqa: PLR0913 - each is an option of the command
         if filename:
             answer = _answer(filename, inventory, layouts, products, cluster)
             subject = planned_subject(answer, namespace, name)
+        elif inventory:
+            raise BadInput(
+                [Problem(Place("--inventory"), "", "give the models that are planned on it with -f")]
+            )
         else:
             from bowsprit.cli.live import read_live_cluster
             from bowsprit.cli.products import read_products

@@ -393,3 +393,9 @@ def test_an_inventory_beside_a_cluster_that_the_environment_names(
     monkeypatch.setenv("BOWSPRIT_KUBECONFIG", str(workspace.folder / "none"))
     inventory = workspace.write("nodes.yaml", node("n1"))
     assert workspace.run("map", "--inventory", inventory).exit_code == 0
+
+
+def test_explain_has_no_use_for_an_inventory_alone(workspace: Workspace) -> None:
+    result = workspace.run("explain", "chat", "--inventory", workspace.write("nodes.yaml", node("n1")))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "--inventory: give the models that are planned on it with -f\n"
