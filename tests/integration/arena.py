@@ -1,9 +1,8 @@
 """A stage for integration tests: GPU nodes, models and the operator as a process, on the session's control
 plane.
 
-Every test has its own namespace, nodes and operator, and everything is cleared away afterwards. Two things
-are checked on the way: no node may ever have more GPUs pinned than it has (Referee), and the operator must
-never write to a ModelDeployment outside its status.
+Every test has its own namespace, nodes and operator, and everything is cleared away afterwards. On the way it
+is checked that the operator never writes to a ModelDeployment outside its status.
 """
 
 from __future__ import annotations
@@ -13,11 +12,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +23,11 @@ from bowsprit.cluster import access
 from e2e.cluster.control_plane import ControlPlane
 from e2e.cluster.nodes import create_nodes, gpu_node
 from e2e.cluster.waiting import wait_until
+from tests.integration.referee import gpus_of
 from tests.models import LLAMA_8B
 
 PCIE = "NVIDIA-A100-80GB-PCIe"
 SXM = "NVIDIA-A100-SXM4-80GB"
-GPU = "nvidia.com/gpu"
 MDEP = "/apis/bowsprit.dev/v1alpha1/namespaces/{}/modeldeployments"
 
 Json = dict[str, Any]
@@ -317,83 +313,5 @@ def operator_kubeconfig(cluster: ControlPlane, directory: Path) -> Path:
     return path
 
 
-def gpus_of(pod: Mapping[str, Any]) -> int:
-    containers = pod["spec"]["containers"]
-    return sum(int((each.get("resources") or {}).get("limits", {}).get(GPU, 0)) for each in containers)
-
-
-def pinned_node(pod: Mapping[str, Any]) -> str:
-    """The node that a pod is bound or pinned to; "" while it is gated."""
-    spec = pod["spec"]
-    if spec.get("schedulingGates"):
-        return ""
-    required = (
-        ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
-            "requiredDuringSchedulingIgnoredDuringExecution"
-        )
-        or {}
-    ).get("nodeSelectorTerms") or []
-    names = [
-        value for term in required for field in term.get("matchFields") or () for value in field["values"]
-    ]
-    return str(spec.get("nodeName") or (names[0] if names else ""))
-
-
 def _conditions(model: Mapping[str, Any]) -> Sequence[Json]:
     return (model.get("status") or {}).get("conditions") or []
-
-
-class Referee:
-    """Follows every pod change and checks that no GPU is promised twice.
-
-    A pod counts from the moment it is pinned until it has finished or is gone: so an old pod that is still
-    stopping and a new one on its GPU are a foul.
-    """
-
-    def __init__(self, cluster: ControlPlane, namespace: str, capacity: Mapping[str, int]) -> None:
-        self._cluster = cluster
-        self._namespace = namespace
-        self._capacity = capacity
-        self._pods: dict[str, tuple[str, int]] = {}
-        self.fouls: list[str] = []
-        self.seen = 0
-
-    @contextmanager
-    def watching(self) -> Iterator[Referee]:
-        command = self._cluster.kubectl_command(
-            "-n", self._namespace, "get", "pods", "--watch", "--output-watch-events", "-o", "json"
-        )
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        ) as process:
-            thread = threading.Thread(target=self._follow, args=(process,), daemon=True)
-            thread.start()
-            try:
-                yield self
-            finally:
-                process.terminate()
-                thread.join(timeout=10)
-        assert self.seen, "the referee saw no pod at all"
-        assert not self.fouls, "\n".join(self.fouls)
-
-    def _follow(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            event = json.loads(line)
-            self._check(event["type"], event["object"])
-
-    def _check(self, kind: str, pod: Mapping[str, Any]) -> None:
-        self.seen += 1
-        uid, node = pod["metadata"]["uid"], pinned_node(pod)
-        finished = pod["status"].get("phase") in ("Failed", "Succeeded")
-        self._pods.pop(uid, None)
-        if kind != "DELETED" and node and not finished:
-            self._pods[uid] = (node, gpus_of(pod))
-        held: Counter[str] = Counter()
-        for where, gpus in self._pods.values():
-            held[where] += gpus
-        for where, gpus in held.items():
-            if gpus > self._capacity.get(where, 0):
-                self.fouls.append(
-                    f"{time.time():.2f}: {gpus} GPUs pinned on {where}: {pod['metadata']['name']}"
-                )

@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from e2e.cluster.nodes import gpu_node
-from tests.integration.arena import GPU, PCIE, Arena, Json, gpus_of
+from tests.integration.arena import PCIE, Arena, Json
 from tests.integration.life import events
+from tests.integration.referee import GPU, gpus_of
 
 SILENT_S = 1
 SHORT_PATIENCE = {

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from e2e.cluster.control_plane import KubectlFailed
-from tests.integration.arena import GPU, Arena, Json, OperatorProcess
+from tests.integration.arena import Arena, Json, OperatorProcess
 from tests.integration.life import TWO_PODS, events, metric
+from tests.integration.referee import GPU
 
 pytestmark = pytest.mark.integration
 

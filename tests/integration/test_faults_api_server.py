@@ -8,9 +8,10 @@ import pytest
 
 from bowsprit.cluster.lease import RENEW_DEADLINE_S
 from e2e.cluster.waiting import wait_until
-from tests.integration.arena import Arena, OperatorProcess, Referee
+from tests.integration.arena import Arena, OperatorProcess
 from tests.integration.faults import bound_gpus
 from tests.integration.life import engine, metric, uids
+from tests.integration.referee import Referee
 
 pytestmark = pytest.mark.integration
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.arena import Arena, Json, Referee
+from tests.integration.arena import Arena, Json
 from tests.integration.life import revisions, selected_revision, uids, workloads
+from tests.integration.referee import Referee
 
 pytestmark = pytest.mark.integration
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.arena import Arena, OperatorProcess, Referee, gpus_of
+from tests.integration.arena import Arena, OperatorProcess
 from tests.integration.life import engine, uids, workloads
+from tests.integration.referee import Referee, gpus_of
 
 pytestmark = pytest.mark.integration
 
@@ -83,8 +84,8 @@ def _faults(
 
 def kill(arena: Arena, operator: OperatorProcess, referee: Referee, changes: int) -> None:
     """Kills the operator when pods have changed so often, or nothing more is to change."""
-    until = referee.seen + changes
-    arena.wait(f"{changes} changes of pods", lambda: referee.seen >= until or is_settled(arena))
+    until = len(referee.ready) + changes
+    arena.wait(f"{changes} changes of pods", lambda: len(referee.ready) >= until or is_settled(arena))
     operator.kill()
     operator.start()
 

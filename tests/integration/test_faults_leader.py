@@ -8,8 +8,9 @@ import pytest
 
 from bowsprit.cluster import access
 from bowsprit.cluster.client import FIELD_MANAGER
-from tests.integration.arena import Arena, Json, OperatorProcess, Referee
+from tests.integration.arena import Arena, Json, OperatorProcess
 from tests.integration.life import metric
+from tests.integration.referee import Referee
 
 pytestmark = pytest.mark.integration
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.arena import Arena, Referee
+from tests.integration.arena import Arena
 from tests.integration.faults import (
     SHORT_PATIENCE,
     bound_gpus,
@@ -15,6 +15,7 @@ from tests.integration.faults import (
     wait_event,
 )
 from tests.integration.life import TWO_PODS, uids
+from tests.integration.referee import Referee
 
 pytestmark = pytest.mark.integration
 

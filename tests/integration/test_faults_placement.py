@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bowsprit.controller.placement import REST_START_S
-from tests.integration.arena import PCIE, Arena, Referee
+from tests.integration.arena import PCIE, Arena
 from tests.integration.faults import (
     bound_gpus,
     event_time,
@@ -20,6 +20,7 @@ from tests.integration.faults import (
     wait_event,
 )
 from tests.integration.life import TWO_PODS, fetch, uids
+from tests.integration.referee import Referee
 
 pytestmark = pytest.mark.integration
 

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from tests.integration.arena import Arena, Referee
+from tests.integration.arena import Arena
 from tests.integration.life import TWO_PODS, uids
+from tests.integration.referee import Referee
 
 pytestmark = pytest.mark.integration
 

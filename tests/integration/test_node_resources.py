@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.arena import GPU, Arena, Json
+from tests.integration.arena import Arena, Json
 from tests.integration.faults import foreign_pod, remove_foreign
+from tests.integration.referee import GPU
 
 pytestmark = pytest.mark.integration
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.arena import PCIE, Arena, Referee
+from tests.integration.arena import PCIE, Arena
 from tests.integration.life import TWO_PODS, uids
+from tests.integration.referee import Referee
 
 pytestmark = pytest.mark.integration
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.arena import Arena, Referee
+from tests.integration.arena import Arena
 from tests.integration.life import (
     TWO_PODS,
     become_ready,
@@ -22,6 +22,7 @@ from tests.integration.life import (
     uids,
     workloads,
 )
+from tests.integration.referee import Referee
 from tests.models import LLAMA_8B
 
 pytestmark = pytest.mark.integration

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.arena import Arena, Json, Referee
+from tests.integration.arena import Arena, Json
 from tests.integration.life import TWO_PODS, revisions, uids, workloads
 from tests.integration.metrics_api import Metrics, waiting_metric
+from tests.integration.referee import Referee
 
 pytestmark = pytest.mark.integration
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.arena import Arena, Referee
+from tests.integration.arena import Arena
 from tests.integration.life import (
     REVISIONS,
     TWO_PODS,
@@ -19,6 +19,7 @@ from tests.integration.life import (
     uids,
     workloads,
 )
+from tests.integration.referee import Referee
 from tests.integration.test_twelve_gpus import DBRX, LLAMA, MIXTRAL, apply_examples
 
 pytestmark = pytest.mark.integration

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from tests.integration.arena import PCIE, SXM, Arena, Referee
+from tests.integration.arena import PCIE, SXM, Arena
+from tests.integration.referee import Referee
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "twelve-gpus"
 LLAMA, MIXTRAL, DBRX = "llama-3.1-70b", "mixtral-8x22b", "dbrx"
