@@ -1,4 +1,4 @@
-"""The cluster that a command asks cannot be reached, is not said, or is said twice: exit code 2 and one line."""
+"""The cluster that a command asks cannot be reached, is not said, or is said twice: exit code 2, one line."""
 
 from __future__ import annotations
 
