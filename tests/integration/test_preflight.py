@@ -130,7 +130,8 @@ def test_what_was_never_proven_serves_on_without_its_config_while_its_successor_
     stage.wait("another pod to serve", lambda: serves(stage, 1, without=before))
     stage.patch("llama", {"replicas": 2})
     stage.wait("two replicas", lambda: serves(stage, 2, without=before))
-    lost = stage.pods("llama")[0]
+    proving = {pod["spec"]["nodeName"] for pod in running(stage, "llama")}
+    lost = next(pod for pod in stage.pods("llama") if pod["spec"]["nodeName"] not in proving)
     stage.delete_node(lost["spec"]["nodeName"])
     stage.wait("two replicas on the nodes that are left", lambda: serves(stage, 2, without=lost))
     assert len(revisions(stage, "llama")) == 1
