@@ -94,6 +94,7 @@ PORTS = (
     "kwok",
     "lws-webhook",
     "lws-health",
+    "bowsprit",
     "coredns",
     "flux-artifacts",
     "source-controller",
