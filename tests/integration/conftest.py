@@ -41,8 +41,7 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 
 def install_api(cluster: ControlPlane) -> None:
     """The ModelDeployment CRD and the operator's rights."""
-    cluster.kubectl("apply", "-f", "-", input=crd_yaml())
-    cluster.kubectl("wait", "--for=condition=Established", "crd/modeldeployments.bowsprit.dev")
+    cluster.install_definition(crd_yaml())
     cluster.kubectl("apply", "-f", str(ROOT / "operator" / "rbac.yaml"))
 
 

@@ -156,7 +156,7 @@ def test_kstatus_and_people_never_read_two_things_at_once(stage: Arena) -> None:
 
 @contextmanager
 def recorded(arena: Arena) -> Iterator[list[Json]]:
-    """Every status that models of the arena had in between."""
+    """Every status that was written of the arena's models in between."""
     versions: list[Json] = []
     path = MDEP.format(arena.namespace)
     start = arena.api.get(path)["metadata"]["resourceVersion"]
@@ -165,8 +165,8 @@ def recorded(arena: Arena) -> Iterator[list[Json]]:
     query = f"?watch=1&resourceVersion={start}&timeoutSeconds=1"
     raw = arena.kubectl("get", "--raw", path + query)
     for line in raw.splitlines():
-        status = json.loads(line)["object"].get("status")
-        if status:
+        status = json.loads(line)["object"].get("status") or {}
+        if "conditions" in status:
             versions.append(status)
 
 
