@@ -27,7 +27,7 @@ REPORTS = st.builds(
     faults=st.lists(FAULTS, max_size=6),
     warnings=st.lists(TEXT, max_size=6),
     plugins=st.lists(PLUGIN, max_size=6),
-    facts=st.dictionaries(st.sampled_from(["config", "weights", "architecture"]), TEXT),
+    facts=st.dictionaries(st.sampled_from(["config", "weights", "checkpoint", "architecture"]), TEXT),
 )
 
 
@@ -60,6 +60,14 @@ def test_a_plugin_of_391_architectures_is_named_with_how_many_more_there_are() -
 def test_facts_outlive_long_warnings() -> None:
     report = Report(warnings=["w" * 2000] * 5, facts={"config": "c" * 2000, "weights": {"1": 1}})
     assert json.loads(encoded(report.as_json()))["facts"] == report.facts
+
+
+def test_of_facts_that_are_too_many_the_checkpoint_goes_first_and_config_last() -> None:
+    facts = {"config": "c" * 2500, "weights": "w" * 900, "checkpoint": "k" * 900, "dtype": "bfloat16"}
+    kept = json.loads(encoded(Report(facts=facts).as_json()))["facts"]
+    assert kept.keys() == {"config", "weights", "dtype"}
+    kept = json.loads(encoded(Report(facts={**facts, "config": "c" * 3500}).as_json()))["facts"]
+    assert kept.keys() == {"config", "dtype"}
 
 
 def test_a_cut_message_keeps_its_beginning_and_its_end() -> None:

@@ -168,6 +168,18 @@ async def test_what_serves_is_kept_right(state: str, happening: str, monkeypatch
     assert conditions["Ready"]["status"] != "True", "the spec is still not served"
 
 
+async def test_a_revision_that_was_stored_without_its_facts_has_its_own_report() -> None:
+    before = await serving(**PROVEN)
+    (kept,) = before.server.objects[CONTROLLER_REVISIONS].values()
+    without = {name: value for name, value in kept["data"]["derived"].items() if name != "facts"}
+    before.server.put(CONTROLLER_REVISIONS, {**kept, "data": {**kept["data"], "derived": without}})
+    world = World(before.server)
+    world.relist()
+    world.model("llama", **PROVEN, engine={"args": ["--enforce-eager"]})
+    await world.settle()
+    await a_pod_dies(world)
+
+
 async def test_another_operator_with_other_defaults_writes_nothing_but_what_it_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

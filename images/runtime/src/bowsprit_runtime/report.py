@@ -141,11 +141,11 @@ def _without_facts(*names: str) -> Shrink:
 
 _SHRINKS: tuple[Shrink, ...] = (
     _plugins(8, 8),
-    _without_facts("checkpoint"),
     _texts(8, 600, 8),
     _texts(6, 400, 6),
     _plugins(4, 2),
     _texts(4, 300, 3),
+    _without_facts("checkpoint"),
     _without_facts("weights"),
     _without_facts("config"),
     _plugins(0, 0),
