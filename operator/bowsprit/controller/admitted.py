@@ -44,15 +44,13 @@ class Admitted:
         waiting = tuple(_waiting(frame))
         if waiting:
             self._note(frame, wish, waiting, now)
-        seen = self.seen.get(frame.key)
-        if seen is None or frame.target is None or seen.revision != frame.target.hash:
-            return wish
-        return replace(wish, needs=largest([wish.needs, seen.needs]))
+        seen = self._of(frame)
+        return replace(wish, needs=largest([wish.needs, seen.needs])) if seen else wish
 
     def told(self, frame: Frame) -> Growth | None:
-        """A pod that shows it, of the present revision."""
-        seen = self.seen.get(frame.key)
-        return seen.growth if seen and frame.target and seen.revision == frame.target.hash else None
+        """A pod that shows it, of the planned revision."""
+        seen = self._of(frame)
+        return seen.growth if seen else None
 
     def forget(self, key: ModelKey) -> None:
         self.seen.pop(key, None)
@@ -68,6 +66,10 @@ class Admitted:
         """Seconds until something has been believed for long enough; None when nothing is."""
         ends = [seen.until for seen in self.seen.values()]
         return max(0.0, min(ends) - now) if ends else None
+
+    def _of(self, frame: Frame) -> _Seen | None:
+        seen = self.seen.get(frame.key)
+        return seen if seen and frame.target and seen.revision == frame.target.hash else None
 
     def _note(self, frame: Frame, wish: Wish, waiting: Sequence[tuple[PodView, Layout]], now: float) -> None:
         assert frame.target is not None, "without a target no pod waits for it"
