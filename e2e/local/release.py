@@ -13,6 +13,7 @@ import yaml
 
 from bowsprit.cluster import access
 from e2e.cluster.build import ensure_programs
+from e2e.cluster.control_plane import KubectlFailed
 from e2e.cluster.helm import CHART, RELEASE, HelmFailed, helm
 from e2e.local.materials import Materials
 
@@ -40,7 +41,9 @@ class Release:
         chart: its folder.
         more: values beside those that this cluster needs.
         """
-        self._kubectl("apply", "--server-side", "--filename=-", input=yaml.safe_dump(NAMESPACE))
+        made = self._kubectl("apply", "--server-side", "--filename=-", input=yaml.safe_dump(NAMESPACE))
+        if made.returncode != 0:
+            raise KubectlFailed(made.stderr)
         try:
             self._helm(
                 *("upgrade", RELEASE, str(chart), "--install"),
@@ -69,18 +72,17 @@ class Release:
 
     def _report(self) -> str:
         """Why pods are not ready, in the words of the cluster."""
-        return "\n".join(
+        answers = [
             self._kubectl(*question)
             for question in (
                 ("get", "pods", "--output=wide"),
                 ("get", "events", "--sort-by=.lastTimestamp"),
                 ("logs", "--selector=app.kubernetes.io/component=operator", "--prefix", "--tail=40"),
             )
-        )
+        ]
+        return "\n".join(f"{answer.stdout}{answer.stderr}" for answer in answers)
 
-    def _kubectl(self, *arguments: str, input: str | None = None) -> str:
-        """What kubectl prints, be it an error."""
+    def _kubectl(self, *arguments: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
         kubectl = ensure_programs().binary("kubectl")
         command = [kubectl, f"--kubeconfig={self.kubeconfig}", f"--namespace={access.NAMESPACE}", *arguments]
-        done = subprocess.run(command, input=input, capture_output=True, text=True, check=False)
-        return done.stdout + done.stderr
+        return subprocess.run(command, input=input, capture_output=True, text=True, check=False)

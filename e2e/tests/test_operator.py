@@ -102,7 +102,7 @@ def test_models_go_with_the_release_when_the_crd_is_not_kept(
         stage.wait(
             "the model's pods to be gone", lambda: not stage.pods(f"bowsprit.dev/model={serving}"), 180
         )
-        assert CRD not in stage.target.kubectl("get", "crds")
+        stage.wait("the CRD to be gone", lambda: CRD not in stage.target.kubectl("get", "crds"))
     finally:
         release.install()  # for the tests to come
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
@@ -88,8 +89,9 @@ class RealCluster(ControlPlane):
             name: RealNode(self._site, name, network.NodeAddress(index), self._pause, self._mounts)
             for index, name in enumerate(self._names, start=1)
         }
-        for node in self.nodes.values():
-            self._start_node(node)
+        with ThreadPoolExecutor() as pool:  # unpacking the images takes longest
+            for started in [pool.submit(self._start_node, node) for node in self.nodes.values()]:
+                started.result()
         network.route_services(SERVICE_RANGE, next(iter(self.nodes.values())).address)
         for program in self.programs.values():
             program.wait_ready(READY_SECONDS)
