@@ -49,7 +49,7 @@ integration: venv ## the operator against a real control plane; ARGS goes to pyt
 	$(PYTEST) -m integration $(ARGS)
 
 .PHONY: flux
-flux: venv ## the tests with real Flux and a Git repository; builds Flux the first time; ARGS goes to pytest
+flux: venv ## the tests with real Flux, Git and Argo CD's comparison; builds them the first time; ARGS goes to pytest
 	$(BIN)/python -m e2e.cluster build flux
 	$(PYTEST) -m flux $(ARGS)
 

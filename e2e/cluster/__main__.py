@@ -1,6 +1,7 @@
 """The control plane from a shell.
 
-python -m e2e.cluster build [flux]      build the programs (minutes the first time, then nothing), or Flux
+python -m e2e.cluster build             build the programs (minutes the first time, then nothing)
+python -m e2e.cluster build flux        build Flux, and Argo CD's comparison
 python -m e2e.cluster up --dir DIR      start a control plane that stays; prints the KUBECONFIG line
 python -m e2e.cluster status --dir DIR  what runs, and the memory that it takes
 python -m e2e.cluster down --dir DIR    stop it; data and logs stay in DIR
@@ -16,13 +17,13 @@ from e2e.cluster import background
 from e2e.cluster.build import BuildFailed, cache_directory, ensure_programs
 from e2e.cluster.control_plane import KubectlFailed
 from e2e.cluster.processes import StartFailed
-from e2e.cluster.programs import CONTROL_PLANE, FLUX
+from e2e.cluster.programs import ARGO_CD, CONTROL_PLANE, FLUX
 from e2e.cluster.waiting import Timeout
 
 # What a person can do something about; its message says what, so a traceback would only hide it.
 PROBLEMS = (BuildFailed, StartFailed, KubectlFailed, Timeout, background.NotPossible)
 
-BUILDS = {"cluster": CONTROL_PLANE, "flux": FLUX}
+BUILDS = {"cluster": CONTROL_PLANE, "flux": (*FLUX, ARGO_CD)}
 
 
 def main() -> int:

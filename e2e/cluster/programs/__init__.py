@@ -120,6 +120,13 @@ HELM = ProgramSet(
     ),
 )
 
+ARGO_CD = ProgramSet(
+    name="argocd",
+    module="github.com/argoproj/gitops-engine",
+    programs={"argocd-diff": "."},  # a main of our own
+)
+"""Argo CD's comparison alone: Argo CD itself is a web server and much more."""
+
 KSTATUS = ProgramSet(
     name="kstatus",
     module="github.com/fluxcd/cli-utils",

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from e2e.cluster.programs import FLUX, KSTATUS, KUBERNETES, LWS, ProgramSet
+from e2e.cluster.programs import ARGO_CD, FLUX, KSTATUS, KUBERNETES, LWS, ProgramSet
 
 
 def required(programs: ProgramSet) -> dict[str, str]:
@@ -38,9 +38,7 @@ def test_what_is_shared_with_kubernetes_is_asked_for_in_the_same_versions(
     } == {}
 
 
-@pytest.mark.parametrize("programs", FLUX, ids=lambda programs: programs.name)
-def test_flux_has_the_client_libraries_of_this_kubernetes(programs: ProgramSet) -> None:
-    flux = required(programs)
-    assert programs.version == flux[programs.module]
+@pytest.mark.parametrize("programs", [*FLUX, ARGO_CD], ids=lambda programs: programs.name)
+def test_gitops_tools_have_the_client_libraries_of_this_kubernetes(programs: ProgramSet) -> None:
     for module in ("k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"):
-        assert flux[module] == required(KUBERNETES)[module]
+        assert required(programs)[module] == required(KUBERNETES)[module]
