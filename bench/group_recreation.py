@@ -38,7 +38,7 @@ def measure() -> list[Figure]:
             stage.apply(_reference(made))
             reference.append(_recreated(stage, REFERENCE))
             stage.kubectl("delete", "leaderworkerset", REFERENCE)
-            wait_until("its pods to be gone", lambda: not _pods(stage, REFERENCE), START_S)
+            _wait_gone(stage)
             _suspend(stage, False)
     slowest = max(ours)
     return [
@@ -55,21 +55,21 @@ def measure() -> list[Figure]:
 
 def _recreated(stage: Stage, group: str) -> float:
     """Seconds from the death of the last rank of a group that serves to new pods for all ranks."""
-    wait_until("the group to serve", lambda: sum(map(is_ready, _pods(stage, group))) == RANKS, START_S)
-    before = {pod["metadata"]["uid"] for pod in _pods(stage, group)}
-    (worker,) = (pod for pod in _pods(stage, group) if pod["metadata"]["labels"][RANK] == str(RANKS - 1))
     seen = SeenPods(stage)
+    wait_until("the group to serve", lambda: sum(map(is_ready, _pods(seen, group))) == RANKS, START_S)
+    before = {pod["metadata"]["uid"] for pod in _pods(seen, group)}
+    (worker,) = (pod for pod in _pods(seen, group) if pod["metadata"]["labels"][RANK] == str(RANKS - 1))
     start = time.monotonic()
     ranks.kill(stage, worker["metadata"]["name"])
-    wait_until("new pods", lambda: _are_new(_pods(stage, group), before), START_S)
-    new = {pod["metadata"]["uid"] for pod in _pods(stage, group)}
+    wait_until("new pods", lambda: _are_new(_pods(seen, group), before), START_S)
+    new = {pod["metadata"]["uid"] for pod in _pods(seen, group)}
     seconds = max(_first_seen(seen, uid) for uid in new) - start
     print(f"    {group}: {seconds:.1f} s", flush=True)
     return seconds
 
 
 def _first_seen(seen: SeenPods, uid: str) -> float:
-    return seen.wait("a pod", lambda pod: pod["metadata"]["uid"] == uid)
+    return seen.wait("a pod", lambda pod: bool(pod["metadata"]["uid"] == uid))
 
 
 def _are_new(pods: list[Json], before: set[str]) -> bool:
@@ -79,8 +79,8 @@ def _are_new(pods: list[Json], before: set[str]) -> bool:
     return len(uids) == RANKS and not uids & before and not leaving
 
 
-def _pods(stage: Stage, group: str) -> list[Json]:
-    return list(stage.get("pods", "--selector", f"{GROUP}={group}")["items"])
+def _pods(seen: SeenPods, group: str) -> list[Json]:
+    return [pod for pod in seen.there if pod["metadata"].get("labels", {}).get(GROUP) == group]
 
 
 def _reference(made: Json) -> Json:
@@ -98,6 +98,9 @@ def _reference(made: Json) -> Json:
 def _suspend(stage: Stage, suspend: bool) -> None:
     stage.patch(OURS, {"suspend": suspend})
     if suspend:
-        wait_until(
-            "our pods to be gone", lambda: not stage.get("pods", "--selector", GROUP)["items"], START_S
-        )
+        _wait_gone(stage)
+
+
+def _wait_gone(stage: Stage) -> None:
+    """Until no group has pods, and the GPUs are free."""
+    stage.kubectl("wait", "pods", "--selector", GROUP, "--for=delete", f"--timeout={START_S:.0f}s")

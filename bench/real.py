@@ -66,7 +66,17 @@ class SeenPods:
         self._api = Api(stage.target.kubeconfig)
         self._path = f"/api/v1/namespaces/{stage.namespace}/pods"
         self._seen: list[tuple[float, Json]] = []
-        threading.Thread(target=self._follow, daemon=True).start()
+        self._there: dict[str, Json] = {}
+        listed = self._api.get(self._path)
+        for pod in listed["items"]:
+            self._see(pod)
+        version = listed["metadata"]["resourceVersion"]
+        threading.Thread(target=self._follow, args=(version,), daemon=True).start()
+
+    @property
+    def there(self) -> list[Json]:
+        """The pods that there are, those on their way out too."""
+        return list(dict(self._there).values())
 
     def first(self, is_it: Callable[[Json], bool]) -> float | None:
         """When a pod was first seen to be something; None while none was."""
@@ -79,10 +89,15 @@ class SeenPods:
         assert moment is not None
         return moment
 
-    def _follow(self) -> None:
-        version = self._api.get(f"{self._path}?limit=1")["metadata"]["resourceVersion"]
+    def _follow(self, version: str) -> None:
         for event in self._api.watch(f"{self._path}?watch=1&resourceVersion={version}"):
-            self._seen.append((time.monotonic(), event["object"]))
+            self._see(event["object"])
+            if event["type"] == "DELETED":
+                self._there.pop(event["object"]["metadata"]["uid"], None)
+
+    def _see(self, pod: Json) -> None:
+        self._seen.append((time.monotonic(), pod))
+        self._there[pod["metadata"]["uid"]] = pod
 
 
 def is_ready(pod: Json) -> bool:

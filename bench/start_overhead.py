@@ -12,7 +12,6 @@ from statistics import median
 
 from bench.figure import Figure
 from bench.real import START_S, Json, SeenPods, is_possible, is_ready, listed, plain, real_stage
-from e2e.cluster.waiting import wait_until
 from e2e.tests.stage import Stage
 
 ROUNDS = 3
@@ -117,8 +116,5 @@ def _idle(template: Json) -> Json:
 
 def _suspend(stage: Stage) -> None:
     stage.patch(OURS, {"suspend": True})
-    wait_until("our pods to be gone", lambda: not _ours(stage), START_S)
-
-
-def _ours(stage: Stage) -> list[Json]:
-    return list(stage.get("pods", "--selector", f"bowsprit.dev/model={OURS}")["items"])
+    selector = f"--selector=bowsprit.dev/model={OURS}"
+    stage.kubectl("wait", "pods", selector, "--for=delete", f"--timeout={START_S:.0f}s")
