@@ -134,6 +134,17 @@ FAULTS: dict[str, Fault] = {
 """By the name of the ModelDeployment."""
 
 RIGHT = Fault("Verified", [])
+CURED = (
+    "function-raises",
+    "wheel-for-another-python",
+    "image-does-not-exist",
+    "image-without-the-folder",
+    "tells-a-secret-and-ends-preflight",
+    "allocates-without-end",
+    "config-is-not-utf-8",
+)
+"""One of each kind: a verdict of preflight and of the installation, what waits, what has given up, what is
+tried again, more memory, another model."""
 
 BROKEN_MODELS = """
 import json, pathlib, shutil
@@ -185,16 +196,16 @@ def told(stage: Stage, small_plugins: str) -> Iterator[Seen]:
 
 @pytest.fixture(scope="module")
 def cured(stage: Stage, small_plugins: str, told: Seen) -> dict[str, dict[str, Any]]:
-    """The same models with a spec that is right; without replicas, so that preflight is all that they do."""
-    stage.apply(*(manifest(stage, name, small_plugins, RIGHT, replicas=0) for name in FAULTS))
+    """Models with a spec that is right now; without replicas, so that preflight is all that they do."""
+    stage.apply(*(manifest(stage, name, small_plugins, RIGHT, replicas=0) for name in CURED))
 
     def all_proven() -> bool:
         models = {each["metadata"]["name"]: each for each in stage.get("mdep")["items"]}
-        return {reason_of(models[name]) for name in FAULTS} == {RIGHT.reason}
+        return all(is_told(models[name], RIGHT) for name in CURED)
 
     with contextlib.suppress(Timeout):  # a test of its own says which is not
         wait_until("all to be proven", all_proven, VERDICT_SECONDS, LOOK_SECONDS)
-    return {name: stage.condition(name, "PluginVerified") for name in FAULTS}
+    return {name: stage.condition(name, "PluginVerified") for name in CURED}
 
 
 def manifest(stage: Stage, name: str, image: str, fault: Fault, **spec: Any) -> dict[str, Any]:
@@ -238,7 +249,7 @@ def told_models(stage: Stage) -> dict[str, dict[str, Any]]:
         now.update({each["metadata"]["name"]: each for each in stage.get("mdep")["items"]})
         left = preflight_objects(stage, "jobs,pods")
         for name, fault in FAULTS.items():
-            if reason_of(now[name]) == fault.reason and (fault.stays or name not in left):
+            if is_told(now[name], fault) and (fault.stays or name not in left):
                 told.setdefault(name, now[name])
         return told.keys() == FAULTS.keys()
 
@@ -247,10 +258,15 @@ def told_models(stage: Stage) -> dict[str, dict[str, Any]]:
     return {name: told.get(name, now[name]) for name in FAULTS}
 
 
-def reason_of(model: Mapping[str, Any]) -> str:
-    """Of PluginVerified."""
+def is_told(model: Mapping[str, Any], fault: Fault) -> bool:
+    told = verified(model)
+    return told.get("reason") == fault.reason and all(words in told["message"] for words in fault.says)
+
+
+def verified(model: Mapping[str, Any]) -> dict[str, str]:
+    """The condition PluginVerified; empty where it is not there yet."""
     conditions = model.get("status", {}).get("conditions", ())
-    return next((each["reason"] for each in conditions if each["type"] == "PluginVerified"), "")
+    return next((each for each in conditions if each["type"] == "PluginVerified"), {})
 
 
 def preflight_objects(stage: Stage, kinds: str) -> dict[str, list[str]]:
@@ -267,10 +283,9 @@ def preflight_objects(stage: Stage, kinds: str) -> dict[str, list[str]]:
 def test_a_fault_is_told_with_its_cure(name: str, told: Seen) -> None:
     fault = FAULTS[name]
     conditions = {each["type"]: each for each in told.models[name]["status"]["conditions"]}
-    verified = conditions["PluginVerified"]
-    assert verified["reason"] == fault.reason, verified
-    assert verified["status"] in ("False", "Unknown")
-    assert [words for words in fault.says if words not in verified["message"]] == [], verified["message"]
+    told_of = verified(told.models[name])
+    assert is_told(told.models[name], fault), told_of
+    assert told_of["status"] in ("False", "Unknown")
     assert conditions["Ready"]["status"] != "True"
     assert conditions["Ready"]["reason"] == fault.reason
 
@@ -291,7 +306,7 @@ def test_no_secret_is_told(stage: Stage, told: Seen) -> None:
     assert ["s3cr3t" in text for text in everything] == [False] * len(everything)
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", CURED)
 def test_a_spec_that_is_put_right_is_proven(
     name: str, stage: Stage, cured: dict[str, dict[str, Any]]
 ) -> None:
