@@ -48,6 +48,11 @@ class History:
         """Hash of the revision that the spec asks for; None while it is not known."""
         return (self.status.get("revisions") or {}).get("target")
 
+    def failure(self, revision: KeptRevision) -> Mapping[str, Any] | None:
+        """Why it was given up, as status.revisions.failed says; None when it was not."""
+        failed = (self.status.get("revisions") or {}).get("failed") or {}
+        return failed if failed.get("revision") == revision.hash else None
+
     def layouts(self, revision: KeptRevision) -> list[Layout]:
         """Of the replicas that it is planned with or has, one a replica."""
         recorded = replicas_from_status(self.status)
@@ -101,6 +106,7 @@ def _revision_data(history: History, revision: KeptRevision) -> dict[str, Any]:
         "created": revision.created,
         "serving": revision.hash == history.serving,
         "target": revision.hash == history.target,
+        "failure": history.failure(revision),
         "layouts": [{**layout_data(each), "replicas": replicas} for each, replicas in layouts.items()],
         "images": revision.images,
         "factsDigest": revision.facts_digest,
@@ -130,8 +136,14 @@ def history_parts(history: History) -> Iterator[RenderableType]:
 
 def _row(history: History, revision: KeptRevision) -> tuple[str | Text, ...]:
     spec, images = revision.spec, revision.images
-    states = {"serving": history.serving, "asked for": history.target}
-    state = ", ".join(name for name, hashed in states.items() if hashed == revision.hash)
+    failure = history.failure(revision)
+    state = ", ".join(
+        [
+            *(["serving"] if revision.hash == history.serving else []),
+            *(["asked for"] if revision.hash == history.target else []),
+            *([f"failed: {failure['reason']}"] if failure else []),
+        ]
+    )
     layouts = Counter(map(str, history.layouts(revision)))
     plugins = [
         images.get(f"plugin-{index}") or str(plugin.get("requirement", "?"))
@@ -141,7 +153,7 @@ def _row(history: History, revision: KeptRevision) -> tuple[str | Text, ...]:
         str(revision.number),
         revision.hash,
         revision.created,
-        Text(state or "-", "green" if "serving" in state else ""),
+        Text(state or "-", "red" if failure else "green" if "serving" in state else ""),
         ", ".join(f"{replicas} x {layout}" for layout, replicas in layouts.items()) or "-",
         (spec.get("model") or {}).get("uri", "-"),
         (spec.get("architecture") or {}).get("override", "-"),

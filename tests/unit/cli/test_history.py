@@ -134,7 +134,7 @@ def test_json_and_yaml_hold_everything(workspace: Workspace, form: str, load: An
     assert (data["namespace"], data["name"]) == KEY
     first, second = data["revisions"]
     assert list(first) == [
-        *("number", "hash", "created", "serving", "target", "layouts", "images"),
+        *("number", "hash", "created", "serving", "target", "failure", "layouts", "images"),
         *("factsDigest", "facts", "weightBytes", "renderVersion", "spec"),
     ]
     assert (first["serving"], first["target"]) == (True, False)
@@ -153,6 +153,18 @@ async def test_one_that_serves_and_is_asked_for(
     shown = workspace.run("history", "llama", "-n", "chat").stdout
     assert "   serving, asked for   -         hf://" in shown
     assert "not there yet" not in shown
+
+
+async def test_one_that_was_given_up_says_why(monkeypatch: pytest.MonkeyPatch, workspace: Workspace) -> None:
+    failed = {"revision": WITH_PLUGIN.hash, "reason": "CrashLooping", "message": "exit code 1", "time": "t"}
+    revisions = {"serving": PLAIN.hash, "target": WITH_PLUGIN.hash, "failed": failed}
+    found = await read({"revisions": revisions}, PLAIN, WITH_PLUGIN)
+    monkeypatch.setattr(rooms, "read_history", lambda *_: found)
+    first, second = workspace.run("history", "llama", "-n", "chat").stdout.splitlines()[1:]
+    assert "   serving   " in first
+    assert "   asked for, failed: CrashLooping   " in second
+    data = json.loads(workspace.run("history", "llama", "-n", "chat", "-o", "json").stdout)
+    assert [each["failure"] for each in data["revisions"]] == [None, failed]
 
 
 @pytest.mark.parametrize("status", [None, {}, {"revisions": {"serving": PLAIN.hash}}])
