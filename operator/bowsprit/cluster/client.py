@@ -226,7 +226,7 @@ class KubeClient:
             answer = await self._api.call_api(method, url, headers, body, _request_timeout=limits)
             async with answer.response as response:
                 if response.status >= 400:
-                    raise _failure(await response.read(), response.status)
+                    raise _failure(path, await response.read(), response.status)
                 yield response
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise _no_answer(self._api.configuration.host, f"{method} {path}", error) from error
@@ -249,15 +249,16 @@ def _reason(error: aiohttp.ClientConnectorError) -> str:
     return os.strerror(cause.errno) + (f" by the proxy {error.host}:{error.port}" if proxied else "")
 
 
-def _failure(body: bytes, status: int) -> ClusterError:
+def _failure(path: str, body: bytes, status: int) -> ClusterError:
     """A 404 about an object names it; one about a kind is a bare page, or a Status without a name."""
     try:
         answer = json.loads(body)
         message, details = str(answer["message"]), answer.get("details") or {}
     except (ValueError, KeyError, TypeError):
-        message, details = f"HTTP {status}: {body[:300].decode(errors='replace')}", {}
+        message, details = f"HTTP {status}: {body[:300].decode(errors='replace').strip()}", {}
     if status == 404 and not details.get("name"):
-        return NotServed(message, status)
+        unserved = f"the API server does not serve {path}: its definition is not installed, or still new"
+        return NotServed(unserved, status)
     return from_status(status, message)
 
 

@@ -40,7 +40,15 @@ CASES: dict[str, tuple[int, bytes, type[ClusterError]]] = {
 
 @pytest.mark.parametrize(("code", "body", "kind"), CASES.values(), ids=CASES)
 def test_kind(code: int, body: bytes, kind: type[ClusterError]) -> None:
-    error = _failure(body, code)
+    error = _failure("/apis/example.com/v1/things", body, code)
     assert type(error) is kind
     assert error.message
     assert error.status == code
+
+
+def test_what_is_not_served_is_named_with_the_likely_cause() -> None:
+    path = "/apis/example.com/v1/things"
+    error = _failure(path, b"404 page not found\n", 404)
+    assert error.message == (
+        f"the API server does not serve {path}: its definition is not installed, or still new"
+    )
