@@ -1,5 +1,6 @@
 """crds/ and docs/reference/api.md, both read from the API models."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -74,7 +75,7 @@ def _spec_row(path: str, schema: Mapping[str, Any]) -> str:
         f"`{path}`",
         _type(schema),
         schema.get(UNIT, ""),
-        "" if default is None else f"`{default}`",
+        "" if default is None else f"`{default if isinstance(default, str) else json.dumps(default)}`",
         schema.get("description", ""),
         f"`{schema[EXAMPLE]}`" if EXAMPLE in schema else "",
     )

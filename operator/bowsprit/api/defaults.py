@@ -30,6 +30,7 @@ REPLICAS = 1
 PRIORITY = 0
 ROLLOUT_MODE = "Auto"
 REVISION_HISTORY_LIMIT = 10
+ROLLBACK_ON_FAILURE = True
 
 BY_FIELD: dict[str, str | int | float] = {
     "accelerator.resource": ACCELERATOR_RESOURCE,
@@ -45,5 +46,6 @@ BY_FIELD: dict[str, str | int | float] = {
     "replicas": REPLICAS,
     "rollout.mode": ROLLOUT_MODE,
     "rollout.revisionHistoryLimit": REVISION_HISTORY_LIMIT,
+    "rollout.rollbackOnFailure": ROLLBACK_ON_FAILURE,
 }
 """By path within spec, for the reference page."""

@@ -61,6 +61,10 @@ class Reason(StrEnum):
     REPLICAS_NOT_READY = "ReplicasNotReady"
     ROLLING_OUT = "RollingOut"
     ROLLOUT_COMPLETE = "RolloutComplete"
+    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+    """A new revision had its GPUs for progressDeadlineSeconds without another replica becoming Ready."""
+    CRASH_LOOPING = "CrashLooping"
+    """A replica of a new revision ended again and again before the revision served."""
     RECONCILING = "Reconciling"
     RECONCILED = "Reconciled"
     NODE_LOST = "NodeLost"
@@ -78,6 +82,9 @@ class Reason(StrEnum):
     """Preflight lacked something to judge with; it blocks nothing."""
     PREFLIGHT_SKIPPED = "PreflightSkipped"
     NO_PLUGINS = "NoPlugins"
+
+    VERIFY_FAILED = "VerifyFailed"
+    """A new revision did not answer spec.rollout.verify as it asks."""
 
     # What preflight finds, in the words of bowsprit_runtime/reasons.py; each has a cure in cures.py.
     NO_WHEELS = "PluginHasNoWheels"

@@ -318,3 +318,24 @@ class Rollout(ApiModel):
         Field(default=None, ge=0, le=100, description="Old revisions to keep."),
         example("10", unit="revisions"),
     ]
+    progress_deadline_seconds: Annotated[
+        int | None,
+        Field(
+            default=None,
+            ge=1,
+            le=604_800,
+            description="How long a new revision may hold its GPUs without another of its replicas becoming Ready; it has "
+            "failed then. Waiting for GPUs is not counted. When absent: 1260 s and one more for every 100 MiB of "
+            "weights; 7860 s for weights of unknown size.",
+        ),
+        example("1800", unit="seconds"),
+    ]
+    rollback_on_failure: Annotated[
+        bool | None,
+        Field(
+            default=None,
+            description="Whether the revision that served before is restored when the new one fails. Either way the failed "
+            "one is told in the conditions, and a rolled-back one is not tried again until the spec asks for another.",
+        ),
+        example("false"),
+    ]

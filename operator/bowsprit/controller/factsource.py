@@ -23,6 +23,7 @@ from bowsprit.plan.key import ModelKey
 from bowsprit.render.preflight import preflight_key, preflight_name
 from bowsprit.render.revision import Revision
 from bowsprit.render.wishes import dtype_of, hf_overrides_of
+from bowsprit.status.revisions import recorded_failure, recorded_serving
 
 Facts = ModelFacts | FactsError
 
@@ -47,7 +48,8 @@ class FactSource:
     async def read(self, declared: Declared) -> Knowledge:
         """What is known of the model. The API server is asked once for each version of a ConfigMap."""
         facts, kept = await self._present(declared)
-        stand_in = None if isinstance(facts, ModelFacts) else self._stand_in(declared)
+        is_needed = not isinstance(facts, ModelFacts) or recorded_failure(declared.status) is not None
+        stand_in = self._stand_in(declared) if is_needed else None
         return Knowledge(facts, kept, self._runtime_image, stand_in)
 
     async def _present(self, declared: Declared) -> tuple[Facts | None, Kept | None]:
@@ -86,7 +88,7 @@ class FactSource:
         """
         if declared.deployment is None:
             return None
-        serving = (declared.status.get("revisions") or {}).get("serving")
+        serving = recorded_serving(declared.status)
         mine = [child for child in self._book.children_of(declared.key) if child.owner == declared.uid]
         stored = [child.stored for child in mine if child.stored is not None]
         revision = next((each for each in stored if each.hash == serving), None)

@@ -29,9 +29,10 @@ from bowsprit.render.preflight import preflight_key
 from bowsprit.render.problems import problems
 from bowsprit.render.requests import needs_of
 from bowsprit.render.revision import Revision, target_revision
-from bowsprit.render.wishes import is_required, wish_of
+from bowsprit.render.wishes import is_required, rolls_back, wish_of
 from bowsprit.status.attempt import Attempt
 from bowsprit.status.replicas import RecordedReplica
+from bowsprit.status.revisions import recorded_failure, recorded_serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ class Frame:
     target: Revision | None
     """What is planned: the revision that the spec asks for, or the one that stands in for it. None while the
     spec or the facts cannot be read: then what runs is left alone."""
+    asked: Revision | None = None
+    """The revision that the present spec asks for; None while that is not known."""
     stragglers: tuple[tuple[PodView, ...], ...] = ()
     """Pods that still hold GPUs after their workload has gone, by replica."""
     attempts: tuple[Attempt, ...] = ()
@@ -84,9 +87,9 @@ class Frame:
         return self.knowledge.facts
 
     @property
-    def asked(self) -> Revision | None:
-        """The revision that the present spec asks for."""
-        return self.target if self.knowledge.stand_in is None else None
+    def stands_in(self) -> bool:
+        """Another revision is planned than the spec asks for."""
+        return self.target is not self.asked
 
     @property
     def suspended(self) -> bool:
@@ -105,18 +108,31 @@ class Frame:
 
     @property
     def serving(self) -> str | None:
-        """The revision that requests go to."""
-        return serving_revision(self.declared, self.groups, self.target)
+        """The revision that serves, or did last; None until one has served."""
+        return serving_revision(self.declared, self.groups, self.asked or self.target)
+
+    @property
+    def selected(self) -> str | None:
+        """The revision that requests are sent to."""
+        return self.serving or (self.target.hash if self.target is not None else None)
+
+    @property
+    def fallback(self) -> str | None:
+        """The revision that is restored when the one that the spec asks for fails."""
+        deployment, serving = self.declared.deployment, self.serving
+        kept = {child.stored.hash for child in self.children if child.stored is not None}
+        wanted = deployment is not None and rolls_back(deployment.spec)
+        return serving if wanted and serving in kept else None
 
 
-def serving_revision(declared: Declared, groups: Iterable[Group], target: Revision | None) -> str | None:
-    """The revision with most ready replicas, the newer one when equal. While none is ready it stays what it
-    was, so that a rollout in place is one rollout until the new revision serves."""
-    wanted = target.hash if target else None
+def serving_revision(declared: Declared, groups: Iterable[Group], asked: Revision | None) -> str | None:
+    """The revision with most ready replicas, the one that is asked for when equal. While none is ready it
+    stays what it was, so that a rollout in place is one rollout until the new revision serves."""
+    wanted = asked.hash if asked else None
     ready = Counter(group.workload.revision for group in groups if group.ready)
     if ready:
         return max(ready, key=lambda revision: (ready[revision], revision == wanted, revision))
-    return (declared.status.get("revisions") or {}).get("serving") or wanted
+    return recorded_serving(declared.status)
 
 
 def declared_of(obj: Mapping[str, Any]) -> Declared:
@@ -168,12 +184,19 @@ def frame_of(
         child for child in found if child not in own and (child.owner or child.kind in PREFLIGHT_KINDS)
     )
     orphans = [child for child in found if not child.owner and not child.terminating]
-    target = _target(declared, knowledge, [*own, *orphans])
+    asked = _asked(declared, knowledge, [*own, *orphans])
+    stand_in = knowledge.stand_in.revision if knowledge.stand_in is not None else None
     # Orphans that are just what is asked for are taken back: applying them makes them ours again.
-    adopted = [child for child in orphans if target is not None and child.revision == target.hash]
-    workloads = [child for child in (*own, *adopted) if child.kind in WORKLOADS]
+    hashes = {revision.hash for revision in (asked, stand_in) if revision is not None}
+    workloads = [
+        child
+        for child in (*own, *(orphan for orphan in orphans if orphan.revision in hashes))
+        if child.kind in WORKLOADS
+    ]
     groups = groups_of(workloads, members, is_broken)
-    serving = serving_revision(declared, groups, target)
+    serving = serving_revision(declared, groups, asked or stand_in)
+    replaced = asked is None or is_rolled_back(declared, asked.hash, serving)
+    target = stand_in if stand_in is not None and replaced else asked
     return Frame(
         declared=declared,
         knowledge=knowledge,
@@ -182,6 +205,7 @@ def frame_of(
         groups=groups,
         replicas=match(groups, recorded, target.hash if target else None, serving),
         target=target,
+        asked=asked,
         stragglers=stragglers_of(members, groups, {orphan.name for orphan in orphans}),
         attempts=tuple(attempts),
     )
@@ -194,7 +218,7 @@ def wish_from(frame: Frame, lws_installed: bool) -> Wish | None:
         return None
     replicas = frame.replicas
     facts = frame.facts if isinstance(frame.facts, ModelFacts) else None
-    if (stand_in := frame.knowledge.stand_in) is not None:
+    if frame.stands_in and (stand_in := frame.knowledge.stand_in) is not None:
         facts = stand_in.facts
     if frame.target is not None:
         deployment = _with_spec_of(frame.target, deployment)
@@ -237,10 +261,15 @@ def promising(wish: Wish, plan: ModelPlan) -> Wish:
     return replace(wish, promised=tuple(each for each in plan.replicas if each not in wish.standing))
 
 
-def _target(declared: Declared, knowledge: Knowledge, children: Iterable[Child]) -> Revision | None:
+def is_rolled_back(declared: Declared, asked: str, serving: str | None) -> bool:
+    """Whether the revision that the spec asks for has failed, and another is to stand in for it."""
+    failed, deployment = recorded_failure(declared.status), declared.deployment
+    has_failed = failed is not None and failed.revision == asked and serving != asked
+    return has_failed and deployment is not None and rolls_back(deployment.spec)
+
+
+def _asked(declared: Declared, knowledge: Knowledge, children: Iterable[Child]) -> Revision | None:
     facts = knowledge.facts
-    if knowledge.stand_in is not None:
-        return knowledge.stand_in.revision
     if declared.deployment is None or not isinstance(facts, ModelFacts):
         return None
     known = [child.stored for child in children if child.stored is not None]

@@ -32,8 +32,8 @@ class Knowledge:
     runtime_image: str = RUNTIME_IMAGE
     """Of what is started anew."""
     stand_in: StandIn | None = None
-    """What is planned and kept right while nothing is known of the present spec: it is unproven or broken, or
-    its facts are wrong or gone."""
+    """What is planned and kept right while nothing is known of the present spec (it is unproven or broken, or
+    its facts are wrong or gone), or when the revision that it asks for has failed."""
 
     def images(self, spec: ModelDeploymentSpec) -> Mapping[str, str]:
         """Images of a new revision by container: the runtime's, and what preflight ran by its digest."""

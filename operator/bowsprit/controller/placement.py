@@ -157,10 +157,8 @@ class Failures:
             return
         self.bereft.add(group)
         count, pause = self.backoff.died(group, now)
-        message = f"pod {pod.name}: {trouble.message}."
-        if pause:
-            message += f" {count} deaths in a row: it starts again {pause:g} s after the last."
-        self.failed[group] = PodFailure(trouble.reason, message, ended=True)
+        message = f"pod {pod.name}: {trouble.message}"
+        self.failed[group] = PodFailure(trouble.reason, message, ended=True, times=count, pause_seconds=pause)
 
 
 def _stands(group: Group) -> bool:

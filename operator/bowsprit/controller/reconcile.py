@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import structlog
@@ -19,7 +20,7 @@ from bowsprit.controller.admitted import Admitted
 from bowsprit.controller.book import FLEET, Book
 from bowsprit.controller.complaints import refusals
 from bowsprit.controller.factsource import FactSource
-from bowsprit.controller.frame import Declared, frame_of, promising, wish_from
+from bowsprit.controller.frame import Declared, Frame, frame_of, promising, wish_from
 from bowsprit.controller.groups import GroupId, placed
 from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.metrics import Metrics
@@ -37,9 +38,12 @@ from bowsprit.plan.key import ModelKey
 from bowsprit.plan.planner import plan as plan_all
 from bowsprit.plan.result import ModelPlan
 from bowsprit.plan.spare import Spare
+from bowsprit.render.budgets import progress_seconds
 from bowsprit.status.compute import compute
+from bowsprit.status.failure import seconds_left
 from bowsprit.status.observed import Observed
 from bowsprit.status.replicas import RecordedReplica
+from bowsprit.status.revisions import recorded_progress
 
 log = structlog.get_logger()
 
@@ -247,7 +251,11 @@ class Reconciler:
             self._queue.add(model.frame.key)
 
     def _status(self, model: Model) -> dict[str, Any]:
-        return compute(self._observed(model), model.frame.declared.status, self._writer.now())
+        observed, now = self._observed(model), self._writer.now()
+        status = compute(observed, model.frame.declared.status, now)
+        if progress := recorded_progress(status, observed.target):
+            self._queue.add_after(observed.key, seconds_left(progress, observed.deadline_seconds, now) + 1)
+        return status
 
     def _observed(self, model: Model) -> Observed:
         frame = model.frame
@@ -261,8 +269,10 @@ class Reconciler:
             plan=model.plan,
             units=units_of(frame, self._is_lost, self._failures.of),
             target=frame.asked.hash if frame.asked else None,
-            stand_in=frame.target.hash if frame.target and not frame.asked else None,
+            stand_in=frame.target.hash if frame.target and frame.stands_in else None,
             serving=frame.serving,
+            fallback=frame.fallback,
+            deadline_seconds=_deadline_seconds(frame),
             lws_installed=self._book.lws_installed,
             apply_errors=model.errors,
             held_back=model.held_back,
@@ -278,3 +288,10 @@ class Reconciler:
         pauses = [pause for pause in clocks if pause is not None]
         if pauses:
             self._queue.add_after(FLEET, min(pauses) + 0.1)
+
+
+def _deadline_seconds(frame: Frame) -> float:
+    deployment, asked = frame.declared.deployment, frame.asked
+    if deployment is None or asked is None:
+        return inf
+    return progress_seconds(deployment.spec, asked.weight_bytes)

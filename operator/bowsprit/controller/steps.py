@@ -161,8 +161,8 @@ def _manifests(frame: Frame, wanted: Mapping[tuple[str, Layout], int]) -> Iterat
     if frame.target is not None:
         revisions[frame.target.hash] = frame.target
         yield to_controller_revision(frame.target, owner)
-    if frame.serving is not None:
-        yield from services(owner, frame.serving)
+    if (selected := frame.selected) is not None:
+        yield from services(owner, selected)
     for (revision, layout), replicas in wanted.items():
         if revision in revisions:
             yield workload(owner, revisions[revision], layout, replicas)
@@ -213,7 +213,8 @@ def _prune(frame: Frame, applied: set[tuple[str, str]]) -> Iterator[Deletion]:
 def _old_revisions(frame: Frame) -> Iterator[Deletion]:
     assert frame.declared.deployment is not None
     in_use = {child.revision for child in frame.children if child.kind in WORKLOADS}
-    in_use |= {frame.target.hash} if frame.target else set()
+    in_use |= {revision.hash for revision in (frame.target, frame.asked) if revision is not None}
+    in_use |= {frame.serving} if frame.serving else set()
     stored = [child for child in frame.children if child.kind == "ControllerRevision"]
     old = [child for child in stored if child.stored is None or child.stored.hash not in in_use]
     old.sort(key=lambda child: child.stored.number if child.stored else 0)

@@ -84,4 +84,5 @@ def _failure(group: Group) -> PodFailure | None:
 
 
 def _told(pod: str, trouble: Trouble) -> PodFailure:
-    return PodFailure(trouble.reason, f"pod {pod}: {trouble.message}", ended=trouble.ended)
+    message = f"pod {pod}: {trouble.message}"
+    return PodFailure(trouble.reason, message, ended=trouble.ended, times=trouble.times)

@@ -25,6 +25,7 @@ from bowsprit.plan.result import ModelPlan
 from bowsprit.plan.wish import Wish
 from bowsprit.status.observed import ApplyError
 from bowsprit.status.replicas import RecordedReplica
+from bowsprit.status.revisions import recorded_failure
 
 log = structlog.get_logger()
 
@@ -102,6 +103,8 @@ class Writers:
             status = self._status_of(model)
             async with self._slots:
                 errors = await self._writer.write(model.frame, status, steps)
+                # Another revision is planned from now on, by what the status says.
+                model.again |= recorded_failure(status) != recorded_failure(model.frame.declared.status)
                 if errors != model.errors:
                     model.errors = errors
                     model.frame = self.with_latest_status(model.frame)

@@ -29,6 +29,8 @@ class Trouble(NamedTuple):
     """User text, without what to do."""
     ended: bool = False
     """A container that was to go on has ended, or has failed; else one cannot start."""
+    times: int = 0
+    """How often that container has ended."""
 
 
 def trouble_of(status: Mapping[str, Any]) -> Trouble | None:
@@ -52,7 +54,14 @@ def _set_up(container: Mapping[str, Any]) -> Trouble | None:
 def _ended(container: Mapping[str, Any]) -> Trouble | None:
     now, before = mapping(container.get("state")), mapping(container.get("lastState"))
     end = mapping(now.get("terminated")) or mapping(before.get("terminated"))
-    return _told(text(container.get("name")), end) if end else None
+    return _told(text(container.get("name")), end)._replace(times=_times(container)) if end else None
+
+
+def _times(container: Mapping[str, Any]) -> int:
+    """One that has been started again has ended as often as that; else once more."""
+    starts_again = container.get("restartCount")
+    again = starts_again if isinstance(starts_again, int) else 0
+    return again if mapping(container.get("state")).get("running") else again + 1
 
 
 def _told(name: str, end: Mapping[str, Any]) -> Trouble:

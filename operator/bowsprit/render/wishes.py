@@ -156,6 +156,12 @@ def revision_history_limit(spec: ModelDeploymentSpec) -> int:
     return defaults.REVISION_HISTORY_LIMIT if limit is None else limit
 
 
+def rolls_back(spec: ModelDeploymentSpec) -> bool:
+    """Whether a revision that fails is replaced by the one that served before."""
+    wanted = spec.rollout.rollback_on_failure if spec.rollout else None
+    return defaults.ROLLBACK_ON_FAILURE if wanted is None else wanted
+
+
 def hf_overrides_of(spec: ModelDeploymentSpec) -> dict[str, Any]:
     """What is merged into the model's config.json, by vLLM and by whoever reads it for planning."""
     architecture = spec.architecture or Architecture()

@@ -1,12 +1,13 @@
 """The whole `status` of a ModelDeployment, as the API server stores it.
 
-Computing it again from the same observation gives the same dict, so a pass that changes nothing writes
-nothing.
+Computing it again from the same observation gives the same dict, until a deadline has passed; so a pass that
+changes nothing writes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from bowsprit.api.names import HEAD, HTTP_PORT, MODEL_LABEL, ROLE_LABEL
@@ -15,9 +16,11 @@ from bowsprit.api.status import REPLICAS_MAX
 from bowsprit.facts.model import ModelFacts
 from bowsprit.plan.result import CPU
 from bowsprit.status.conditions import CONDITIONS, Verdict
+from bowsprit.status.failure import failed_of, progress_of
 from bowsprit.status.observed import Observed
 from bowsprit.status.phase import phase
 from bowsprit.status.replicas import replica_to_status
+from bowsprit.status.revisions import revisions_to_status
 from bowsprit.status.text import cut
 
 LAYOUT_MAX = 256
@@ -26,8 +29,11 @@ LAYOUT_MAX = 256
 def compute(observed: Observed, previous: Mapping[str, Any] | None, now: str) -> dict[str, Any]:
     """Return the status to write: equal to `previous` when nothing has changed.
 
-    `now` is an RFC 3339 time and is used only for conditions whose status flips.
+    `now` is an RFC 3339 time and is used for conditions whose status flips, and for the clock of a rollout
+    (failure.py).
     """
+    progress = progress_of(observed, previous, now)
+    observed = replace(observed, failed=failed_of(observed, progress, previous, now))
     verdicts = {condition: judge(observed) for condition, judge in CONDITIONS}
     status: dict[str, Any] = {
         "observedGeneration": observed.generation,
@@ -39,11 +45,7 @@ def compute(observed: Observed, previous: Mapping[str, Any] | None, now: str) ->
         **_plan(observed),
     }
     status |= {name: text for name, text in _columns(observed).items() if text}
-    if revisions := {
-        name: revision
-        for name, revision in (("serving", observed.serving), ("target", observed.target))
-        if revision is not None
-    }:
+    if revisions := revisions_to_status(observed, None if observed.failed else progress):
         status["revisions"] = revisions
     if (waiting := _waiting(observed)) is not None:
         status["waiting"] = waiting
@@ -98,8 +100,7 @@ def _plan(observed: Observed) -> dict[str, Any]:
     kept = (
         observed.plan.replicas if observed.plan is not None else [unit.replica for unit in observed.current]
     )
-    planned = observed.target or observed.stand_in
-    promised = [(replica, planned) for replica in kept if planned is not None]
+    promised = [(replica, observed.planned) for replica in kept if observed.planned is not None]
     standing = [(unit.replica, unit.revision) for unit in observed.older]
     entries: dict[tuple[Any, ...], dict[str, Any]] = {}
     for replica, revision in (*promised, *standing):
@@ -109,7 +110,7 @@ def _plan(observed: Observed) -> dict[str, Any]:
     if not entries:
         return {}
     replicas = sorted(
-        entries.values(), key=lambda entry: (entry["revision"] != observed.target, entry["index"])
+        entries.values(), key=lambda entry: (entry["revision"] != observed.planned, entry["index"])
     )
     replicas = replicas[:REPLICAS_MAX]
     layouts = dict.fromkeys(f"tp{entry['tensor']}/pp{entry['pipeline']}" for entry in replicas)

@@ -22,7 +22,15 @@ from typing import NamedTuple
 from bowsprit.api.reasons import Condition, Reason
 from bowsprit.facts.report import Verdict as Proven
 from bowsprit.status.course import Course, Finding
-from bowsprit.status.findings import LOSSES, PLANNING, RESERVING, SERVING, apply_refused, first
+from bowsprit.status.findings import (
+    LOSSES,
+    PLANNING,
+    RESERVING,
+    SERVING,
+    apply_refused,
+    first,
+    rollout_failed,
+)
 from bowsprit.status.observed import Observed
 from bowsprit.status.preflight import (
     Proof,
@@ -155,6 +163,8 @@ def progressing(observed: Observed) -> Verdict:
         return Verdict(TRUE, Reason.ROLLOUT_COMPLETE, message)
     if finding is None:
         return Verdict(UNKNOWN, Reason.RECONCILING, "Not observed yet.")
+    if finding == rollout_failed(observed):
+        return Verdict(FALSE, finding.reason, finding.message)
     if observed.target is None:
         message = "Which revision is asked for is not known yet"
     else:

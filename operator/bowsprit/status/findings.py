@@ -72,6 +72,31 @@ def preflight(observed: Observed) -> Finding | None:
     return finding_of(proof)
 
 
+def rollout_failed(observed: Observed) -> Finding | None:
+    """The revision that the spec asks for was tried, and failed before requests went to it."""
+    failed = observed.failed
+    if failed is None or failed.revision != observed.target:
+        return None
+    message = f"Revision {failed.revision} has failed: {failed.message} {_consequence(observed)}"
+    return Finding(failed.reason, message, Course.STALLED)
+
+
+def _consequence(observed: Observed) -> str:
+    if observed.fallback is not None:
+        return (
+            f"Revision {observed.fallback}, which served before, is restored. The failed one is not tried "
+            "again until the spec asks for another revision: correct the spec, or go back to the old one."
+        )
+    if observed.serving is None:
+        return (
+            "No revision has served before, so there is none to go back to: it is tried on. Correct the spec."
+        )
+    rollout = observed.spec.rollout if observed.spec is not None else None
+    if rollout is not None and rollout.rollback_on_failure is False:
+        return "spec.rollout.rollbackOnFailure is false, so it is tried on. Correct the spec."
+    return f"Revision {observed.serving}, which served before, is not kept any more: it is tried on."
+
+
 # ---- the plan --------------------------------------------------------------------------------------------
 
 
@@ -178,7 +203,7 @@ def node_lost(observed: Observed) -> Finding | None:
 
 def bind_failed(observed: Observed) -> Finding | None:
     """A replica that its nodes refused, until another holds GPUs in its place."""
-    unit = _worst(unit for unit in observed.attempts if unit.failure is not None and unit.failure.binding)
+    unit = worst(unit for unit in observed.attempts if unit.failure is not None and unit.failure.binding)
     if unit is None or unit.failure is None or observed.reserved >= observed.wanted:
         return None
     message = (
@@ -200,7 +225,7 @@ def placing(observed: Observed) -> Finding | None:
         message = f"{created}; a replica takes its GPUs when all of its pods are there."
         return Finding(Reason.WAITING_FOR_PODS, message, Course.WORKING)
     so_far = f"{pinned} of {count(pods, 'pod')} have their node."
-    stuck = _worst(unit for unit in observed.current if unit.failure and unit.failure.reason == UNSCHEDULABLE)
+    stuck = worst(unit for unit in observed.current if unit.failure and unit.failure.reason == UNSCHEDULABLE)
     if stuck is not None and stuck.failure is not None:
         message = (
             f"{so_far} The scheduler says: {stuck.failure.message.rstrip('. ')}. Add nodes, or ask for less "
@@ -230,13 +255,13 @@ def rolling_out(observed: Observed) -> Finding | None:
     )
     ready = f"{observed.ready} of {count(observed.wanted, 'replica')} of revision {observed.target} ready"
     message = f"{ready}; {left}."
-    unit = _failing(observed)
+    unit = worst(filter(failed_itself, observed.attempts))
     return Finding(Reason.ROLLING_OUT, f"{message} {_failure(unit)}" if unit else message, Course.WORKING)
 
 
 def replica_failed(observed: Observed) -> Finding | None:
     """A replica of which a container has ended or cannot start, wherever its pods are by now."""
-    unit = _failing(observed)
+    unit = worst(filter(failed_itself, observed.attempts))
     if unit is None or observed.ready >= observed.wanted:
         return None
     message = f"{observed.ready} of {count(observed.wanted, 'replica')} ready. {_failure(unit)}"
@@ -250,18 +275,14 @@ def replicas_not_ready(observed: Observed) -> Finding | None:
     return Finding(Reason.REPLICAS_NOT_READY, message, Course.WORKING)
 
 
-def _failing(observed: Observed) -> Unit | None:
-    return _worst(unit for unit in observed.attempts if _failed_itself(unit))
-
-
-def _failed_itself(unit: Unit) -> bool:
+def failed_itself(unit: Unit) -> bool:
     """Neither its nodes nor the scheduler have refused it."""
     failure = unit.failure
     refused = failure is None or failure.binding or failure.reason == UNSCHEDULABLE
     return not refused and not unit.serves
 
 
-def _worst(units: Iterable[Unit]) -> Unit | None:
+def worst(units: Iterable[Unit]) -> Unit | None:
     """The same one on every pass: the lowest index."""
     return min(units, key=lambda unit: unit.replica.index, default=None)
 
@@ -274,6 +295,9 @@ def _failure(unit: Unit) -> str:
     if not failure.ended:
         return f"{said} It starts by itself when that is mended."
     if unit.replica.layout.pods > 1:
+        if failure.pause_seconds:
+            again = f"it starts again {failure.pause_seconds:g} s after the last"
+            said = f"{said} {failure.times} deaths in a row: {again}."
         return f"{said} Its pods are replaced; if it goes on, follow the log of a new one (kubectl logs -f)."
     return f"{said} It is started again, after pauses of up to 5 minutes; kubectl logs --previous says more."
 
@@ -283,15 +307,19 @@ def _failure(unit: Unit) -> str:
 LOSSES: tuple[Check, ...] = (node_lost, bind_failed)
 """What has taken replicas away, whether or not there are GPUs for others in their place."""
 
-PLANNING: tuple[Check, ...] = (invalid_spec, suspended, preflight, config_fault, not_planned, refused)
+_ASKING = (invalid_spec, suspended, preflight, config_fault)
+
+PLANNING: tuple[Check, ...] = (*_ASKING, not_planned, refused)
 """What keeps a model from being planned."""
 
-_STARTING = (invalid_spec, suspended, preflight, config_fault, not_planned, lws_missing, waits_for_gpus)
+_STARTING = (not_planned, lws_missing, waits_for_gpus)
 
-RESERVING: tuple[Check, ...] = (*_STARTING, reservation_refused, *LOSSES, pods_refused, placing)
+RESERVING: tuple[Check, ...] = (*_ASKING, *_STARTING, reservation_refused, *LOSSES, pods_refused, placing)
 """What keeps the planned replicas from holding their GPUs."""
 
 SERVING: tuple[Check, ...] = (
+    *_ASKING,
+    rollout_failed,
     *_STARTING,
     apply_refused,
     *LOSSES,

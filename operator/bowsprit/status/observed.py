@@ -7,6 +7,7 @@ is the same for the same observation, and the time only enters as an argument wh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from bowsprit.api.defaults import REPLICAS
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
@@ -28,6 +29,10 @@ class PodFailure:
     """The pod was refused by its node or did not bind in time (rather than having failed while it ran)."""
     ended: bool = False
     """A container of it has ended (rather than not being able to start)."""
+    times: int = 0
+    """How often in a row that is known."""
+    pause_seconds: float = 0
+    """Between the last of those and the next start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,18 @@ class ApplyError:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """A revision that has failed before requests went to it."""
+
+    revision: str
+    reason: str
+    message: str
+    """What happened, without what becomes of it."""
+    time: str
+    """RFC 3339."""
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     key: ModelKey
     generation: int
@@ -90,7 +107,7 @@ class Observed:
     target: str | None = None
     """Hash of the revision that the spec asks for."""
     serving: str | None = None
-    """Hash of the revision that the Service selects."""
+    """Hash of the revision that serves, or did last; None until one has served."""
     lws_installed: bool = True
     """The LeaderWorkerSet CRD is there."""
     apply_errors: tuple[ApplyError, ...] = ()
@@ -101,7 +118,15 @@ class Observed:
     growth: Growth | None = None
     """Pods of the planned revision ask for more than was rendered, and that is planned for."""
     stand_in: str | None = None
-    """Hash of the revision that is planned while the spec asks for one that is not proven."""
+    """Hash of the revision that is planned while the one that the spec asks for is not known, or has
+    failed."""
+    fallback: str | None = None
+    """Hash of the revision that is restored when the target fails; None when there is none, or the spec does
+    not want it."""
+    deadline_seconds: float = inf
+    """How long the target may hold its GPUs without another replica becoming ready."""
+    failed: Failed | None = None
+    """The target has failed; found while the status is computed (failure.py)."""
     proof: Proof | None = None
     """None where the spec asks for none (preflight: Skip)."""
 
@@ -117,28 +142,33 @@ class Observed:
         return REPLICAS if self.spec.replicas is None else self.spec.replicas
 
     @property
+    def planned(self) -> str | None:
+        """Hash of the revision that is planned and kept right."""
+        return self.stand_in or self.target
+
+    @property
     def current(self) -> tuple[Unit, ...]:
-        """The units of the target revision that are to stay."""
-        return tuple(unit for unit in self.units if unit.revision == self.target and not unit.leaving)
+        """The units of the planned revision that are to stay."""
+        return tuple(unit for unit in self.units if unit.revision == self.planned and not unit.leaving)
 
     @property
     def attempts(self) -> tuple[Unit, ...]:
-        """The units of the target revision, those that are being removed too."""
-        return tuple(unit for unit in self.units if unit.revision == self.target)
+        """The units of the planned revision, those that are being removed too."""
+        return tuple(unit for unit in self.units if unit.revision == self.planned)
 
     @property
     def older(self) -> tuple[Unit, ...]:
         """The units of other revisions that still stand."""
-        return tuple(unit for unit in self.units if unit.revision != self.target and not unit.leaving)
+        return tuple(unit for unit in self.units if unit.revision != self.planned and not unit.leaving)
 
     @property
     def reserved(self) -> int:
-        """Replicas of the target revision that hold all of their GPUs."""
+        """Replicas of the planned revision that hold all of their GPUs."""
         return sum(unit.reserved for unit in self.current)
 
     @property
     def ready(self) -> int:
-        """Replicas of the target revision that serve."""
+        """Replicas of the planned revision that serve."""
         return sum(unit.serves for unit in self.current)
 
     @property
@@ -148,6 +178,6 @@ class Observed:
 
     @property
     def rolling(self) -> bool:
-        """Another revision than the one asked for still has replicas, or serves."""
-        behind = self.serving is not None and self.target is not None and self.serving != self.target
+        """Another revision than the planned one still has replicas, or serves."""
+        behind = None not in (self.serving, self.planned) and self.serving != self.planned
         return self.wanted > 0 and (bool(self.older) or behind)

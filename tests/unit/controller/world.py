@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bowsprit.api.defaults import RUNTIME_IMAGE
-from bowsprit.cluster.cache import key_of
+from bowsprit.cluster.cache import Cache, key_of
 from bowsprit.cluster.client import FIELD_MANAGER, KubeClient
 from bowsprit.cluster.errors import Conflict, NotFound, Refused
 from bowsprit.cluster.resources import (
@@ -128,7 +128,8 @@ class World:
         self.queue: WorkQueue[ModelKey] = WorkQueue(settle_s=0)
         self.book = Book(self.queue, ProductTable())
         self._metrics = Metrics()
-        writer = Writer(self.server, self.book, lambda: True, lambda: "2026-11-30T12:00:00Z")
+        self.time = "2026-11-30T12:00:00Z"
+        writer = Writer(self.server, self.book, lambda: True, lambda: self.time)
         facts = FactSource(self.server, self.book, RUNTIME_IMAGE)
         self.reconciler = Reconciler(self.book, facts, writer, self._metrics, Settings())
 
@@ -165,12 +166,14 @@ class World:
     def remove_model(self, name: str) -> None:
         self.book.models.remove(self.server.take(MODEL_DEPLOYMENTS, "team", name))
 
-    def pod(self, model: str, number: int = 1, **status: Any) -> None:
-        """A pod of a model's only workload, as the ReplicaSet made it; bound where it was pinned."""
+    def pod(self, model: str, number: int = 1, revision: str = "", **status: Any) -> None:
+        """A pod of a model's only workload, or that of a revision, as the ReplicaSet made it; bound where it
+        was pinned."""
         workload = next(
             each
             for each in self.server.objects[DEPLOYMENTS].values()
             if each["metadata"]["labels"]["bowsprit.dev/model"] == model
+            and each["metadata"]["labels"]["bowsprit.dev/revision"].startswith(revision)
         )
         template, name = workload["spec"]["template"], f"{workload['metadata']['name']}-abc-{number}"
         meta = {**template["metadata"], "namespace": "team", "name": name}
@@ -184,14 +187,14 @@ class World:
 
     def relist(self) -> None:
         """What a resync does: everything is shown again, unchanged."""
-        caches = {
-            NODES: self.book.nodes,
-            PODS: self.book.pods,
-            CONFIG_MAPS: self.book.config_maps,
-            MODEL_DEPLOYMENTS: self.book.models,
-            **self.book.children,
-        }
-        for resource, cache in caches.items():
+        caches: list[tuple[Resource, Cache[Any]]] = [
+            (NODES, self.book.nodes),
+            (PODS, self.book.pods),
+            (CONFIG_MAPS, self.book.config_maps),
+            (MODEL_DEPLOYMENTS, self.book.models),
+            *self.book.children.items(),
+        ]
+        for resource, cache in caches:
             for obj in self.server.objects.get(resource, {}).values():
                 cache.upsert(obj)
 

@@ -92,7 +92,23 @@ SAID: dict[str, tuple[dict[str, Any], tuple[str, str, bool] | None]] = {
 
 @pytest.mark.parametrize(("status", "said"), SAID.values(), ids=SAID)
 def test_containers_say(status: dict[str, Any], said: tuple[str, str, bool] | None) -> None:
-    assert trouble_of(status) == said
+    trouble = trouble_of(status)
+    assert (trouble and trouble[:3]) == said
+
+
+TIMES = {
+    "it runs for the third time": (engine(RUNNING, ended(1)), 2),
+    "it has ended for the third time": (engine(ended(1)), 3),
+    "it waits for its fourth start": (engine(waiting("CrashLoopBackOff"), ended(1)), 3),
+}
+
+
+@pytest.mark.parametrize(("status", "times"), TIMES.values(), ids=TIMES)
+def test_how_often_a_container_has_ended(status: dict[str, Any], times: int) -> None:
+    (container,) = status["containerStatuses"]
+    trouble = trouble_of({"containerStatuses": [{**container, "restartCount": 2}]})
+    assert trouble is not None
+    assert trouble.times == times
 
 
 def test_words_are_cut() -> None:

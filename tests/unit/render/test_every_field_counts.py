@@ -12,8 +12,9 @@ import pytest
 from pydantic import BaseModel
 
 from bowsprit.api.v1alpha1 import ModelDeployment, ModelDeploymentSpec
+from bowsprit.render.budgets import progress_seconds
 from bowsprit.render.revision import OUTSIDE, revision_of
-from bowsprit.render.wishes import revision_history_limit, wish_of
+from bowsprit.render.wishes import revision_history_limit, rolls_back, wish_of
 from bowsprit.render.workload import workload
 from tests.unit.render.examples import FACTS, FIVE_PODS, ONE_POD, OWNER
 
@@ -74,6 +75,8 @@ SET: dict[str, tuple[dict[str, Any], Any]] = {
     "priority": ({}, 10),
     "rollout.mode": ({}, "Recreate"),
     "rollout.revisionHistoryLimit": ({}, 3),
+    "rollout.progressDeadlineSeconds": ({}, 60),
+    "rollout.rollbackOnFailure": ({}, False),
     "template": ({}, {"spec": {"priorityClassName": "high"}}),
     "suspend": ({}, True),
 }
@@ -127,7 +130,8 @@ def effect(spec: dict[str, Any]) -> tuple[Any, ...]:
     read = deployment(spec)
     what = replace(revision_of(read.spec, FACTS, OWNER.name, {}), hash="0000000000")
     workloads = [workload(OWNER, what, layout, 1) for layout in (ONE_POD, FIVE_PODS)]
-    return workloads, wish_of(read, FACTS), revision_history_limit(read.spec)
+    judging = progress_seconds(read.spec, what.weight_bytes), rolls_back(read.spec)
+    return workloads, wish_of(read, FACTS), revision_history_limit(read.spec), judging
 
 
 def before_and_after(path: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -58,8 +58,14 @@ OOM = PodFailure(
 )
 KILLED = PodFailure(
     "Error",
-    "pod llama-0-1: container engine was ended by SIGKILL (exit code 137). "
-    "4 deaths in a row: it starts again 40 s after the last.",
+    "pod llama-0-1: container engine was ended by SIGKILL (exit code 137)",
+    ended=True,
+    times=4,
+    pause_seconds=40,
+)
+UNTRUE = PodFailure(
+    "VerifyFailed",
+    "pod llama-1-0: container engine: /v1/completions answered without 'Paris': ' is a city in'",
     ended=True,
 )
 NO_IMAGE = PodFailure("ImagePullBackOff", "pod llama-0-1: container engine cannot start: not found")
@@ -174,6 +180,16 @@ LIFE: dict[str, Observed] = {
     ),
     "a new revision starts beside the old": replace(
         PLANNED, generation=2, units=(OLD, unit(SECOND, ready=0)), serving="old"
+    ),
+    "a new revision does not pass its self-check": replace(
+        PLANNED,
+        generation=2,
+        units=(OLD, unit(SECOND, ready=0, failure=UNTRUE)),
+        serving="old",
+        fallback="old",
+    ),
+    "the first revision ends again and again": replace(
+        PLANNED, units=(unit(FIRST, ready=0, failure=replace(KILLED, times=5, pause_seconds=80)),)
     ),
     "scaled down, one replica stopping": replace(
         READY,
