@@ -35,7 +35,7 @@ from e2e.engine.install import ensure_engine
 from e2e.images.buildah import buildah
 from e2e.images.recipe import reference
 from e2e.images.recipes import ENGINE, ENGINE_MOUNT, MY_OPT, PRODUCT
-from e2e.images.store import store
+from e2e.images.store import build_lock, store
 from e2e.models import tiny
 
 ROUNDS = 5
@@ -131,7 +131,7 @@ def measure() -> list[Figure]:
         return []
     install, preflight = _commands()
     helping = Command(HELP, {**preflight.env, "PYTHONPATH": DISTRIBUTION})
-    with _engine() as engine:
+    with build_lock(), _engine() as engine:
         engine.run(install)
         engine.run(Command(["python3", "-c", SUPPLY, RUNTIME_MOUNT, DISTRIBUTION], {}))
         engine.cost(helping)  # files that are read for the first time are nobody's cost

@@ -39,7 +39,7 @@ def ensure_image(recipe: Recipe) -> Image:
     """The image, built first where the cache does not hold it."""
     image = Image(reference(recipe), cache_directory() / f"{recipe.name}_{recipe.tag}.tar")
     if not image.archive.exists():
-        with _build_lock():
+        with build_lock():
             if not image.archive.exists():
                 _build(recipe, image)
     return image
@@ -47,7 +47,7 @@ def ensure_image(recipe: Recipe) -> Image:
 
 def store(recipe: Recipe) -> None:
     """Builds into buildah's storage."""
-    with _build_lock():
+    with build_lock():
         _store(recipe)
 
 
@@ -84,8 +84,9 @@ def _containers() -> set[str]:
 
 
 @contextmanager
-def _build_lock() -> Iterator[None]:
-    """One build at a time: two would only take the processors from each other."""
+def build_lock() -> Iterator[None]:
+    """One build at a time: two would take the processors from each other, and the containers too, which a
+    build clears away when it is done."""
     directory = cache_directory()
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("a+") as lock:
