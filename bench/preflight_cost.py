@@ -131,7 +131,7 @@ def measure() -> list[Figure]:
         return []
     install, preflight = _commands()
     helping = Command(HELP, {**preflight.env, "PYTHONPATH": DISTRIBUTION})
-    with build_lock(), _engine() as engine:
+    with _engine() as engine:
         engine.run(install)
         engine.run(Command(["python3", "-c", SUPPLY, RUNTIME_MOUNT, DISTRIBUTION], {}))
         engine.cost(helping)  # files that are read for the first time are nobody's cost
@@ -165,7 +165,8 @@ def _engine() -> Iterator[Engine]:
     vllm = ensure_engine()
     for recipe in (ENGINE, MY_OPT):
         store(recipe)
-    containers = [buildah("from", "--pull=never", reference(recipe)) for recipe in (ENGINE, MY_OPT)]
+    with build_lock():
+        containers = [buildah("from", "--pull=never", reference(recipe)) for recipe in (ENGINE, MY_OPT)]
     try:
         with tempfile.TemporaryDirectory(prefix="bowsprit-bench-") as name:
             folder = Path(name)

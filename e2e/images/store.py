@@ -85,8 +85,8 @@ def _containers() -> set[str]:
 
 @contextmanager
 def build_lock() -> Iterator[None]:
-    """One build at a time: two would take the processors from each other, and the containers too, which a
-    build clears away when it is done."""
+    """One build at a time: two would only take the processors from each other. What others mount under it is
+    never taken for what a build has left."""
     directory = cache_directory()
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("a+") as lock:
