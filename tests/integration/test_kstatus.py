@@ -25,6 +25,8 @@ HOPELESS = {
     "the layout is refused",
     "the spec is broken while it serves",
     "the API server refuses the workload",
+    "the first revision ends again and again",
+    "a new revision does not pass its self-check",
 }
 """Only a change of the spec helps."""
 
