@@ -7,8 +7,6 @@ full lists regularly, and by the queue behind them.
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +15,6 @@ from kubernetes.aio.client import Configuration
 
 from bowsprit.api import v1alpha1
 from bowsprit.cluster.cache import Cache
-from bowsprit.cluster.client import FIELD_MANAGER
 from bowsprit.cluster.resources import (
     DEPLOYMENTS,
     LEADER_WORKER_SETS,
@@ -52,32 +49,6 @@ def registry_for(
             tell(lws_appeared, event["type"] != "DELETED")
 
     return registry
-
-
-def watch(registry: kopf.OperatorRegistry, stop: threading.Event) -> None:
-    """kopf, until `stop` is set; for a thread of its own. Raises what has ended a watch for good.
-
-    It has a loop of its own: it takes the signals of the main thread for itself, and at its end cancels every
-    task of its loop, whoever has started it.
-    """
-    asyncio.run(_operator(registry, stop))
-
-
-async def _operator(registry: kopf.OperatorRegistry, stop: threading.Event) -> None:
-    try:
-        await kopf.operator(
-            registry=registry,
-            settings=settings_for(),
-            # Nobody is told it. Left out, kopf asks for the user's name, which a container may not have.
-            identity=FIELD_MANAGER,  # type: ignore[arg-type] # a str by a name that kopf does not export
-            clusterwide=True,
-            standalone=True,
-            stop_flag=stop,
-        )
-    finally:
-        # A thread of the loop waits for the flag, and the loop does not close before that thread ends: a
-        # watch that has failed would never be heard of.
-        stop.set()
 
 
 def _feed(registry: kopf.OperatorRegistry, resource: Resource, cache: Cache[Any], tell: Tell) -> None:

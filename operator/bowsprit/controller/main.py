@@ -11,7 +11,6 @@ import datetime
 import os
 import signal
 import socket
-import threading
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +44,7 @@ from bowsprit.controller.queue import WorkQueue
 from bowsprit.controller.reconcile import Reconciler
 from bowsprit.controller.server import StatusServer
 from bowsprit.controller.settings import Settings
+from bowsprit.controller.watching import Watching
 from bowsprit.controller.writer import Writer
 from bowsprit.plan.key import ModelKey
 
@@ -101,13 +101,13 @@ class Operator:
         self._synced = asyncio.Event()
         self._leading = asyncio.Event()
         self._lost = False
-        self._watcher_stop = threading.Event()
-        self._registry = handlers.registry_for(
+        registry = handlers.registry_for(
             self._book,
             self._book.set_lws_installed,
             client.api.configuration,
             asyncio.get_running_loop().call_soon_threadsafe,
         )
+        self._watching = Watching(registry)
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
@@ -116,10 +116,11 @@ class Operator:
         port = await self._server.start(self._settings.listen_host, self._settings.listen_port)
         log.info("operator.started", port=port)
         parts = [asyncio.create_task(part) for part in self._parts()]
-        watcher = asyncio.create_task(asyncio.to_thread(handlers.watch, self._registry, self._watcher_stop))
+        self._watching.start()
         stopped = asyncio.create_task(self._stop.wait())
-        done, _ = await asyncio.wait([stopped, watcher, *parts], return_when=asyncio.FIRST_COMPLETED)
-        await self._shut_down([stopped, *parts], watcher)
+        ends: list[asyncio.Future[Any]] = [stopped, self._watching.ended, *parts]
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await self._shut_down([stopped, *parts])
         if self._lost:
             return 1
         for part in done - {stopped}:
@@ -135,7 +136,7 @@ class Operator:
             self._plan(),
         ]
 
-    async def _shut_down(self, tasks: list[asyncio.Task[Any]], watcher: asyncio.Task[None]) -> None:
+    async def _shut_down(self, tasks: list[asyncio.Task[Any]]) -> None:
         """Lets the writes under way finish, gives the Lease back, then stops everything."""
         for task in tasks:
             task.cancel()
@@ -144,8 +145,7 @@ class Operator:
         except TimeoutError:
             log.warning("operator.drain_timeout")
         await self._leadership.release()
-        self._watcher_stop.set()
-        await asyncio.gather(*tasks, watcher, return_exceptions=True)
+        await asyncio.gather(*tasks, self._watching.stop(), return_exceptions=True)
         await self._server.stop()
 
     async def _campaign(self) -> None:

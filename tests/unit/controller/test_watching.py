@@ -14,9 +14,11 @@ from aiohttp import web
 from kubernetes.aio.client import Configuration
 
 from bowsprit.cluster.resources import DEFINITIONS, DEPLOYMENTS, Resource
+from bowsprit.controller import watching as module
 from bowsprit.controller.book import Book
-from bowsprit.controller.handlers import registry_for, watch
+from bowsprit.controller.handlers import registry_for
 from bowsprit.controller.queue import WorkQueue
+from bowsprit.controller.watching import Watching
 from bowsprit.inventory.products import ProductTable
 
 BROKEN = {"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "etcdserver: no leader"}}
@@ -72,10 +74,37 @@ async def registry() -> AsyncIterator[kopf.OperatorRegistry]:
 
 
 async def test_a_watch_that_fails_is_heard_of(registry: kopf.OperatorRegistry) -> None:
-    stop = threading.Event()
-    watching = asyncio.create_task(asyncio.to_thread(watch, registry, stop))
-    done, _ = await asyncio.wait([watching], timeout=30)
-    stop.set()
-    with pytest.raises(Exception, match="no leader"):
-        await watching
-    assert done, "it ended only when it was stopped"
+    watching = Watching(registry)
+    watching.start()
+    try:
+        await asyncio.wait([watching.ended], timeout=30)
+        assert "no leader" in str(watching.ended.exception())
+    finally:
+        await watching.stop()
+
+
+async def test_nobody_waits_for_an_end_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    forgotten = threading.Event()
+
+    async def spawn_tasks(**_: Any) -> list[asyncio.Task[None]]:
+        forgotten.wait()
+        return []
+
+    monkeypatch.setattr(kopf, "spawn_tasks", spawn_tasks)
+    monkeypatch.setattr(module, "STOP_S", 0.1)
+    watching = Watching(kopf.OperatorRegistry())
+    watching.start()
+    await watching.stop()
+    assert not watching.ended.done()
+    forgotten.set()
+
+
+async def test_what_keeps_the_watches_from_beginning_is_heard_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def spawn_tasks(**_: Any) -> list[asyncio.Task[None]]:
+        raise RuntimeError("kopf has changed")
+
+    monkeypatch.setattr(kopf, "spawn_tasks", spawn_tasks)
+    watching = Watching(kopf.OperatorRegistry())
+    watching.start()
+    with pytest.raises(RuntimeError, match="kopf has changed"):
+        await watching.ended
