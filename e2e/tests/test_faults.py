@@ -23,6 +23,20 @@ pytestmark = pytest.mark.e2e
 NAME = "faulty"
 HEAD, WORKER = 0, 1
 START_SECONDS = 600
+IMPATIENT = {
+    "spec": {
+        "tolerations": [
+            {
+                "key": f"node.kubernetes.io/{state}",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": 5,
+            }
+            for state in ("not-ready", "unreachable")
+        ]
+    }
+}
+"""Pods leave a silent node after five seconds; by default it has five minutes to come back."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +44,8 @@ def group(stage: Stage) -> Iterator[str]:
     """A group that serves; what it says."""
     if len(stage.target.nodes()) < 2:
         pytest.skip("needs two nodes")
-    stage.model(NAME, preflight="Skip", parallelism={"pipeline": 2, "gpusPerPod": 1})
+    parallelism = {"pipeline": 2, "gpusPerPod": 1}
+    stage.model(NAME, preflight="Skip", parallelism=parallelism, template=IMPATIENT)
     stage.wait_ready(NAME, START_SECONDS)
     yield stage.complete(NAME, PROMPT)
     stage.remove(NAME)
