@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bowsprit_runtime import engine_python
 
-COMMANDS = ("install", "preflight", "launch", "ready", "alive", "drain", "leave")
+COMMANDS = ("install", "preflight", "launch", "ready", "verify", "alive", "drain", "leave")
 IN_THE_ENGINE = ("install", "preflight", "launch")
 """Commands that need the Python which vLLM itself runs in."""
 

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from bowsprit.api.reasons import Reason
 
 CURES: Mapping[Reason, str] = {
+    Reason.VERIFY_FAILED: (
+        "Repair the architecture or its weights; correct `rollout.verify` when the answer is right."
+    ),
     Reason.NO_WHEELS: (
         "Set `plugins[].path` to the folder of the image that holds the *.whl files, or put them there."
     ),

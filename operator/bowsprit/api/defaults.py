@@ -31,6 +31,8 @@ PRIORITY = 0
 ROLLOUT_MODE = "Auto"
 REVISION_HISTORY_LIMIT = 10
 ROLLBACK_ON_FAILURE = True
+VERIFY_MAX_TOKENS = 64
+VERIFY_PATH = "/v1/completions"
 
 BY_FIELD: dict[str, str | int | float] = {
     "accelerator.resource": ACCELERATOR_RESOURCE,
@@ -47,5 +49,7 @@ BY_FIELD: dict[str, str | int | float] = {
     "rollout.mode": ROLLOUT_MODE,
     "rollout.revisionHistoryLimit": REVISION_HISTORY_LIMIT,
     "rollout.rollbackOnFailure": ROLLBACK_ON_FAILURE,
+    "rollout.verify.maxTokens": VERIFY_MAX_TOKENS,
+    "rollout.verify.path": VERIFY_PATH,
 }
 """By path within spec, for the reference page."""

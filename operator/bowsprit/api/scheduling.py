@@ -301,6 +301,46 @@ class RolloutMode(StrEnum):
     """The old ones go first."""
 
 
+class VerifyPath(StrEnum):
+    COMPLETIONS = "/v1/completions"
+    CHAT = "/v1/chat/completions"
+
+
+class Verify(ApiModel):
+    """A request that every new engine must answer before its pod is Ready."""
+
+    prompt: Annotated[
+        str,
+        Field(min_length=1, max_length=4096, description="What the engine is asked, at temperature 0."),
+        matches(r"\S", "must hold more than blanks: ask something that only a sound model answers"),
+        example('"The capital of France is"'),
+    ]
+    contains: Annotated[
+        str | None,
+        Field(
+            default=None,
+            min_length=1,
+            max_length=256,
+            description="Text that must be in the answer, letter for letter; any answer will do when absent.",
+        ),
+        matches(r"\S", "must hold more than blanks, or leave it out: every answer would do"),
+        example("Paris"),
+    ]
+    max_tokens: Annotated[
+        int | None,
+        Field(default=None, ge=1, le=4096, description="Longest answer."),
+        example("16", unit="tokens"),
+    ]
+    path: Annotated[
+        VerifyPath | None,
+        Field(
+            default=None,
+            description="Which of vLLM's endpoints is asked; /v1/chat/completions needs a chat template.",
+        ),
+        example("/v1/chat/completions"),
+    ]
+
+
 class Rollout(ApiModel):
     """How a changed spec replaces what runs."""
 
@@ -338,4 +378,13 @@ class Rollout(ApiModel):
             "one is told in the conditions, and a rolled-back one is not tried again until the spec asks for another.",
         ),
         example("false"),
+    ]
+    verify: Annotated[
+        Verify | None,
+        Field(
+            default=None,
+            description="A self-check: each pod asks its engine once, and is Ready only when the answer is as it must be. "
+            "Else the engine is ended, and the revision has failed. It is a part of the revision: a change of it "
+            "restarts the pods, for what serves has to have passed it.",
+        ),
     ]

@@ -25,6 +25,8 @@ from bowsprit.api.scheduling import (
     Parallelism,
     Rollout,
     RolloutMode,
+    Verify,
+    VerifyPath,
 )
 from bowsprit.api.source import (
     Architecture,
@@ -68,6 +70,8 @@ __all__ = [
     "RolloutMode",
     "SecretKeyRef",
     "Status",
+    "Verify",
+    "VerifyPath",
 ]
 
 GROUP = "bowsprit.dev"

@@ -16,6 +16,7 @@ from bowsprit.plan.fleet import Fleet, Holder
 from bowsprit.plan.key import ModelKey
 from bowsprit.status.compute import previous_conditions
 from bowsprit.status.replicas import RecordedReplica, replicas_from_status
+from bowsprit.status.revisions import recorded_failure, recorded_serving
 from bowsprit.status.text import count
 
 MOST_HOLDERS = 8
@@ -58,6 +59,10 @@ def _facts(status: Mapping[str, Any]) -> Iterator[RenderableType]:
         if status.get(field):
             yield f"{name}: {status[field]}"
     yield f"Replicas: {status.get('readyReplicas', 0)} ready, {status.get('replicas', 0)} exist"
+    if (failed := recorded_failure(status)) is not None:
+        serving = recorded_serving(status)
+        instead = f"revision {serving} serves, or did last" if serving else "no revision has served yet"
+        yield f"Revision {failed.revision} failed at {failed.time} ({failed.reason}); {instead}"
 
 
 def _conditions(status: Mapping[str, Any]) -> RenderableType:

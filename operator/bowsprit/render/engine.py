@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bowsprit.api import defaults
 from bowsprit.api.names import ENGINE_CONTAINER, HTTP_PORT
 from bowsprit.api.v1alpha1 import Capacity, Engine, ModelDeploymentSpec
 from bowsprit.plan.result import Layout
@@ -40,7 +41,7 @@ def head_extras(name: str, spec: ModelDeploymentSpec, weight_bytes: int | None) 
 
     /health needs no API key. Ready is more than healthy: the model is listed under its served name.
     """
-    scheme = "HTTPS" if engine_args.has_flag(wishes.args_of(spec), "--ssl-certfile") else "HTTP"
+    scheme = _scheme(spec)
     health = {"httpGet": {"path": "/health", "port": HTTP_PORT, "scheme": scheme}}
     listed = {"exec": {"command": runtime.ready_command(scheme, served_name(name, spec))}}
     return {
@@ -54,6 +55,27 @@ def head_extras(name: str, spec: ModelDeploymentSpec, weight_bytes: int | None) 
         "readinessProbe": _probe(listed, 3),
         "lifecycle": {"preStop": {"exec": {"command": _leave_command(spec)}}},
     }
+
+
+def verify_env(name: str, spec: ModelDeploymentSpec) -> list[dict[str, Any]]:
+    """Of the pod that answers requests: what the runtime asks it before it is ready."""
+    verify = spec.rollout.verify if spec.rollout else None
+    if verify is None:
+        return []
+    asked = {
+        "url": runtime.server_url(_scheme(spec)),
+        "model": served_name(name, spec),
+        "path": verify.path or defaults.VERIFY_PATH,
+        "prompt": verify.prompt,
+        "max_tokens": verify.max_tokens or defaults.VERIFY_MAX_TOKENS,
+        "contains": verify.contains or "",
+    }
+    # Kubernetes expands $(NAME) in values.
+    return [{"name": names.VERIFY_ENV, "value": canonical_json(asked).replace("$", "$$")}]
+
+
+def _scheme(spec: ModelDeploymentSpec) -> str:
+    return "HTTPS" if engine_args.has_flag(wishes.args_of(spec), "--ssl-certfile") else "HTTP"
 
 
 def _leave_command(spec: ModelDeploymentSpec) -> list[str]:

@@ -19,6 +19,7 @@ LAYOUT_ANNOTATION = "bowsprit.dev/layout"
 LAYOUT_ENV = "BOWSPRIT_LAYOUT"
 PLUGINS_ENV = "BOWSPRIT_PLUGINS"
 PREFLIGHT_ENV = "BOWSPRIT_PREFLIGHT"
+VERIFY_ENV = "BOWSPRIT_VERIFY"
 
 REPORT_KEY, IMAGES_KEY = "report.json", "images.json"
 """In the ConfigMap that keeps what preflight reported."""

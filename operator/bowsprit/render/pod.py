@@ -46,6 +46,7 @@ def head_template(name: str, revision: Revision, layout: Layout) -> dict[str, An
     """Of the pod that answers requests: the only one, or rank 0 of a group. `name` is the model's."""
     container = engine.engine_container(name, revision, layout, engine.head_args(layout))
     container |= engine.head_extras(name, revision.spec, revision.weight_bytes)
+    container["env"] += engine.verify_env(name, revision.spec)
     pod = merge({"metadata": {}, "spec": _pod(revision, container)}, revision.spec.template or {})
     return merge(pod, _must_hold(name, revision, layout, labels.HEAD))
 

@@ -12,16 +12,26 @@ from math import isfinite
 from types import NoneType
 from typing import Any
 
+from bowsprit.api.names import ENGINE_CONTAINER
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
 from bowsprit.render import engine_args
-from bowsprit.render.names import LAYOUT_ENV, OWN_VOLUMES, PLUGINS_ENV, PREFLIGHT_ENV
+from bowsprit.render.names import LAYOUT_ENV, OWN_VOLUMES, PLUGINS_ENV, PREFLIGHT_ENV, VERIFY_ENV
 from bowsprit.render.template import MERGE_KEYS
+from bowsprit.render.wishes import template_spec_of
 
 _OBJECTS = frozenset({"metadata", "spec", "labels", "annotations", "nodeSelector", "resources"})
 _CONTAINERS = ("containers", "initContainers")
 _DEEPEST = 64
 _OWN_VARIABLES = frozenset(
-    {LAYOUT_ENV, PLUGINS_ENV, PREFLIGHT_ENV, "LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"}
+    {
+        LAYOUT_ENV,
+        PLUGINS_ENV,
+        PREFLIGHT_ENV,
+        VERIFY_ENV,
+        "LWS_LEADER_ADDRESS",
+        "LWS_GROUP_SIZE",
+        "LWS_WORKER_INDEX",
+    }
 )
 _DURATION = "terminationGracePeriodSeconds"
 
@@ -33,6 +43,7 @@ def problems(spec: ModelDeploymentSpec) -> tuple[str, ...]:
         *_resource_problems(spec),
         *_variable_problems(spec),
         *_batch_problems(spec),
+        *_verify_problems(spec),
         *_template_problems(spec.template or {}),
     )
 
@@ -66,6 +77,18 @@ def _variable_problems(spec: ModelDeploymentSpec) -> Iterator[str]:
             yield f"spec.engine.env: {name} is given {times} times: keep one"
         if name in _OWN_VARIABLES:
             yield f"spec.engine.env: {name} is Bowsprit's or LeaderWorkerSet's own: choose another name"
+
+
+def _verify_problems(spec: ModelDeploymentSpec) -> Iterator[str]:
+    """The answer is waited for by Bowsprit's own readiness probe."""
+    containers: Any = template_spec_of(spec).get("containers")
+    named = containers if _has_keys(containers, "name") else []
+    probed = any(each["name"] == ENGINE_CONTAINER and "readinessProbe" in each for each in named)
+    if spec.rollout and spec.rollout.verify and probed:
+        yield (
+            "spec.rollout.verify: the readinessProbe that spec.template gives the engine would not wait for "
+            "the answer: leave one of the two out"
+        )
 
 
 def _batch_problems(spec: ModelDeploymentSpec) -> Iterator[str]:

@@ -5,7 +5,8 @@ two specs that mean the same are one revision. What is stored is enough to rende
 them, long after the spec, the facts or the operator's own defaults have changed: an operator upgrade never
 rolls a pod. What makes a revision is decided in docs/decisions/0016-what-makes-a-revision.md.
 
-Replicas, priority, suspend and rollout say how many and in which order, not what runs; they are outside.
+Replicas, priority, suspend and rollout say how many and in which order, not what runs; they are outside. The
+self-check in rollout is inside: what serves has passed it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ OUTSIDE = {
     "replicas": "how many replicas run, not what runs in them",
     "priority": "decides who gets scarce GPUs; running pods do not change",
     "suspend": "stops replicas; what they run stays",
-    "rollout": "how to change from one revision to another, not a part of either",
+    **{
+        f"rollout.{field}": "how to change from one revision to another, not a part of either"
+        for field in ("mode", "revisionHistoryLimit", "progressDeadlineSeconds", "rollbackOnFailure")
+    },
     "preflight": "whether the revision is proven first; the pods are the same",
     "model.config": "where facts are read; a config.json of the user's is in the revision by its digest",
 }
@@ -171,6 +175,9 @@ def canonical_spec(spec: ModelDeploymentSpec, name: str) -> dict[str, Any]:
     for plugin in data.get("plugins", []):
         if "image" in plugin:
             plugin.setdefault("path", defaults.PLUGIN_PATH)
+    if "verify" in data.get("rollout", {}):
+        checked = {"maxTokens": defaults.VERIFY_MAX_TOKENS, "path": defaults.VERIFY_PATH}
+        data["rollout"]["verify"] = {**checked, **data["rollout"]["verify"]}
     return _settled(data)
 
 
@@ -186,7 +193,7 @@ def _inside(spec: ModelDeploymentSpec) -> dict[str, Any]:
         *parents, leaf = path.split(".")
         section = data
         for parent in parents:
-            section = section[parent]
+            section = section.get(parent, {})
         section.pop(leaf, None)
     return data
 

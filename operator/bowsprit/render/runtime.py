@@ -55,4 +55,9 @@ def busybox(*words: str) -> list[str]:
 
 def ready_command(scheme: str, served_name: str) -> list[str]:
     """Whether this pod's server lists `served_name`; the key that it may ask for is in the environment."""
-    return command("ready", f"{scheme.lower()}://127.0.0.1:{HTTP_PORT}", served_name)
+    return command("ready", server_url(scheme), served_name)
+
+
+def server_url(scheme: str) -> str:
+    """Of the pod's own server."""
+    return f"{scheme.lower()}://127.0.0.1:{HTTP_PORT}"

@@ -74,6 +74,10 @@ ACCEPTED: dict[str, Manifest] = {
     "an image": model(f"oci://registry.example.com:5000/models/llama:8b@sha256:{DIGEST}"),
     "CPUs": manifest(accelerator={"resource": "cpu"}, parallelism={"tensor": 1, "pipeline": 2}),
     "preflight, as when nothing is said": manifest(preflight="Required"),
+    "a self-check": manifest(
+        rollout={"verify": {"prompt": "1 + 1 =", "contains": "2", "path": "/v1/chat/completions"}}
+    ),
+    "a self-check that any answer passes": manifest(rollout={"verify": {"prompt": "hello"}}),
     "an override": manifest(architecture={"override": "MyOptForCausalLM"}),
     "an override that hfOverrides repeats": manifest(
         architecture={"override": "MyOpt", "hfOverrides": {"architectures": ["MyOpt"]}}
@@ -189,6 +193,16 @@ REFUSED: dict[str, Refused] = {
     ),
     "a name with a dot": Refused(manifest("llama-3.1"), "metadata.name", "must begin with a letter"),
     "the name vllm": Refused(manifest("vllm"), "metadata.name", "must not be vllm"),
+    "a self-check that asks nothing": Refused(
+        manifest(rollout={"verify": {"prompt": " \n"}}),
+        "spec.rollout.verify.prompt",
+        "must hold more than blanks",
+    ),
+    "a self-check that every answer passes": Refused(
+        manifest(rollout={"verify": {"prompt": "hello", "contains": "  "}}),
+        "spec.rollout.verify.contains",
+        "every answer would do",
+    ),
     # spec.model
     "a URI without scheme": Refused(model("meta-llama/Llama"), "spec.model.uri", "must begin with hf://"),
     "tensor parallelism on CPUs": Refused(

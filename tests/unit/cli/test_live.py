@@ -94,6 +94,22 @@ async def test_the_map_and_explain_tell_what_status_says(
     assert "  Why: Fewest GPUs." in told
 
 
+@pytest.mark.parametrize(
+    ("serving", "instead"),
+    [({"serving": "r0"}, "revision r0 serves, or did last"), ({}, "no revision has served yet")],
+    ids=["another serves", "the first"],
+)
+async def test_explain_tells_a_revision_that_failed(
+    serving: dict[str, str], instead: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time = "2026-11-30T12:00:00Z"
+    failed = {"revision": "r1", "reason": "CrashLooping", "message": "It ended 5 times.", "time": time}
+    cluster = await read({**ready(), "revisions": {**serving, "target": "r1", "failed": failed}})
+    monkeypatch.setattr(live, "read_live_cluster", lambda *_: cluster)
+    told = workspace.run("explain", "llama", "-n", "chat").stdout
+    assert f"Revision r1 failed at {time} (CrashLooping); {instead}\n" in told
+
+
 async def test_the_legend_of_the_map_says_why_a_model_has_no_replicas() -> None:
     specs: dict[str, dict[str, Any]] = {"later": {}, "none": {"replicas": 0}, "paused": {"suspend": True}}
     models = [model(name, "chat", **spec) for name, spec in specs.items()]

@@ -128,6 +128,10 @@ EXAMPLES = {
             "engine": {"env": [{"name": "VLLM_API_KEY", "value": "unsafe"}]},
         },
     ),
+    "verify": Example(
+        FIVE_PODS,
+        {"rollout": {"mode": "Surge", "verify": {"prompt": "100 $ + 1 $ =", "contains": "101"}}},
+    ),
     "template": Example(
         FIVE_PODS,
         {

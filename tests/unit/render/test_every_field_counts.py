@@ -25,6 +25,7 @@ NOT_RENDERED = {
 
 IMAGE_PLUGIN = {"plugins": [{"image": "registry.example.com/a:1"}]}
 PIP_PLUGIN = {"plugins": [{"requirement": "a==1"}]}
+VERIFY = {"rollout": {"verify": {"prompt": "a"}}}
 S3 = {"model": {"uri": "s3://models/llama"}}
 
 # Field -> (what stands before, if anything has to, what the field is set to).
@@ -77,6 +78,10 @@ SET: dict[str, tuple[dict[str, Any], Any]] = {
     "rollout.revisionHistoryLimit": ({}, 3),
     "rollout.progressDeadlineSeconds": ({}, 60),
     "rollout.rollbackOnFailure": ({}, False),
+    "rollout.verify.prompt": (VERIFY, "other"),
+    "rollout.verify.contains": (VERIFY, "Paris"),
+    "rollout.verify.maxTokens": (VERIFY, 7),
+    "rollout.verify.path": (VERIFY, "/v1/chat/completions"),
     "template": ({}, {"spec": {"priorityClassName": "high"}}),
     "suspend": ({}, True),
 }

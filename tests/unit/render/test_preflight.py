@@ -67,6 +67,7 @@ def test_what_is_proven_is_what_serves(name: str) -> None:
         "VLLM_ENGINE_READY_TIMEOUT_S",
         "BOWSPRIT_LAYOUT",
         "VLLM_PP_LAYER_PARTITION",
+        "BOWSPRIT_VERIFY",
     }
     assert {key: variables(judged)[key] for key in shared} == {key: variables(serves)[key] for key in shared}
 

@@ -172,6 +172,15 @@ VARIABLES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.parametrize("probe", [None, {"httpGet": {"path": "/health", "port": 8000}}])
+def test_a_probe_that_would_not_wait_for_the_self_check_is_refused(probe: Any) -> None:
+    verify = {"verify": {"prompt": "1 + 1 ="}}
+    template = {"spec": {"containers": [{"name": "engine", "readinessProbe": probe}]}}
+    assert problems(spec(template=template)) == ()
+    (message,) = problems(spec(template=template, rollout=verify))
+    assert message.startswith("spec.rollout.verify: the readinessProbe that spec.template gives the engine")
+
+
 @pytest.mark.parametrize("case", VARIABLES)
 def test_a_variable_that_would_hide_another_is_refused(case: str) -> None:
     fields, message = VARIABLES[case]

@@ -36,6 +36,8 @@ DEFAULTS: dict[str, Any] = {
     "GPU_MEMORY_UTILIZATION": 0.5,
     "KV_CACHE_DTYPE": "fp8",
     "OBJECTIVE": "MinimizeLatency",
+    "VERIFY_MAX_TOKENS": 7,
+    "VERIFY_PATH": "/v1/chat/completions",
 }
 """Of an operator of a later day, all of those that pods are made from."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from bowsprit.render.revision import (
 )
 from bowsprit.render.services import services
 from bowsprit.render.workload import workload
+from bowsprit_runtime.self_check import check_of
 from tests.unit.render.examples import (
     CPUS,
     FACTS,
@@ -142,6 +144,24 @@ def test_ready_means_that_the_model_is_listed_by_its_name_and_alive_needs_no_key
     assert {engine(pod)[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe")} == {
         "/health"
     }
+
+
+def test_the_self_check_is_the_heads_and_says_what_to_ask_where() -> None:
+    rollout = {"verify": {"prompt": "$(HOME) costs $5?", "contains": "yes"}}
+    tls = {"args": ["--ssl-certfile", "/tls/crt"]}
+    head, worker = templates(workload(OWNER, revision(rollout=rollout, engine=tls), FIVE_PODS, 1))
+    asked = env(head)["BOWSPRIT_VERIFY"]
+    assert "BOWSPRIT_VERIFY" not in env(worker)
+    assert json.loads(asked.replace("$$", "$")) == {
+        "url": "https://127.0.0.1:8000",
+        "model": "llama",
+        "path": "/v1/completions",
+        "prompt": "$(HOME) costs $5?",
+        "max_tokens": 64,
+        "contains": "yes",
+    }
+    assert "$(" not in asked.replace("$$", ""), "Kubernetes would put a variable there"
+    assert check_of({"BOWSPRIT_VERIFY": asked}) is not None, "the runtime can read it"
 
 
 def test_every_rank_is_started_by_the_runtime_of_the_revision() -> None:

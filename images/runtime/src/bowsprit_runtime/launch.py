@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from bowsprit_runtime import alive, leave, reasons, serve_arguments, vllm_distribution
+from bowsprit_runtime import alive, leave, reasons, self_check, serve_arguments, vllm_distribution
 from bowsprit_runtime.distributions import RUNTIME
 from bowsprit_runtime.plugins import MODEL_ARCHITECTURES_GROUP, MODEL_ARCHITECTURES_PLUGIN, Plugin, plugins_of
 
@@ -45,6 +45,7 @@ def main(arguments: list[str]) -> int:
     headless = serve_arguments.is_headless(final)
     alive.remember(head if headless else None)
     if not headless:
+        self_check.begin(os.environ, serve_arguments.api_key(final))
         final += ["--middleware", leave.MIDDLEWARE]
     _say(f"VLLM_PLUGINS={environ.get('VLLM_PLUGINS', '(all)')}; starting vllm serve")
     for command in commands():

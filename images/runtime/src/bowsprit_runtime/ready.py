@@ -14,14 +14,18 @@ import ssl
 from typing import Any
 from urllib.parse import urlsplit
 
+from bowsprit_runtime import self_check
+
 SECONDS = 4
 """Less than the probe's own time limit, so that the reason is told."""
 _MOST_BYTES = 1 << 20
 
 
 def main(arguments: list[str]) -> int:
-    """`ready URL NAME`: 0 when the server at URL lists the model NAME."""
+    """`ready URL NAME`: 0 when the server at URL lists the model NAME, and has passed its self-check."""
     wrong = why_not(arguments[0], arguments[1], os.environ.get("VLLM_API_KEY"))
+    if not wrong and self_check.is_open(os.environ):
+        wrong = "the request of spec.rollout.verify is not answered yet"
     if wrong:
         print(f"bowsprit: {wrong}")
     return 1 if wrong else 0
@@ -42,23 +46,24 @@ def why_not(url: str, name: str, key: str | None) -> str:
 
 
 def _models(url: str, key: str | None) -> tuple[int, bytes]:
-    connection = _connection(url)
+    asking = connection(url, SECONDS)
     try:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        connection.request("GET", "/v1/models", headers=headers)
-        answer = connection.getresponse()
+        asking.request("GET", "/v1/models", headers=headers)
+        answer = asking.getresponse()
         return answer.status, answer.read(_MOST_BYTES)
     finally:
-        connection.close()
+        asking.close()
 
 
-def _connection(url: str) -> http.client.HTTPConnection:
+def connection(url: str, seconds: float) -> http.client.HTTPConnection:
+    """To the pod's own server."""
     place = urlsplit(url)
     if place.scheme != "https":
-        return http.client.HTTPConnection(place.netloc, timeout=SECONDS)
+        return http.client.HTTPConnection(place.netloc, timeout=seconds)
     # The certificate is for the name that clients use, and this is the pod itself.
     anybody = ssl._create_unverified_context()
-    return http.client.HTTPSConnection(place.netloc, timeout=SECONDS, context=anybody)
+    return http.client.HTTPSConnection(place.netloc, timeout=seconds, context=anybody)
 
 
 def _names(body: bytes) -> list[str]:

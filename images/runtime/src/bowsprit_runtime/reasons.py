@@ -307,6 +307,15 @@ NEEDS_WEIGHTS = _lack(
     "Nothing; the start of vLLM shows it. Plugin authors: compute in `load_weights`.",
 )
 
+# ---- serving ----------------------------------------------------------------------------------------------------------
+
+VERIFY_FAILED = _reason(
+    "VerifyFailed",
+    "A serving pod did not answer the request of `rollout.verify` as that asks; found before it is ready, not in "
+    "preflight.",
+    "Repair the architecture or its weights; correct `rollout.verify` when the answer is right.",
+)
+
 # ---- preflight itself ------------------------------------------------------------------------------------------------
 
 PREFLIGHT_TIMED_OUT = _lack(

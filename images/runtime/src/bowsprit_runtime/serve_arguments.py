@@ -62,6 +62,11 @@ def head(arguments: Sequence[str]) -> tuple[str, int] | None:
     return address, int(_last(arguments, "--master-port") or MASTER_PORT)
 
 
+def api_key(arguments: Sequence[str]) -> str | None:
+    """What the server asks of its clients, when that stands in its arguments."""
+    return _last(arguments, "--api-key")
+
+
 def is_headless(arguments: Sequence[str]) -> bool:
     return _says(arguments, "--headless")
 
