@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from bowsprit_runtime import reasons
-from bowsprit_runtime.preflight import found, logged, redact
+from bowsprit_runtime.preflight import engine, environment, found, logged, redact
 from bowsprit_runtime.preflight.causes import lack_of_gpu, told
 from bowsprit_runtime.preflight.events import Teller
 from bowsprit_runtime.preflight.found import Found
@@ -40,7 +39,7 @@ class Loaded:
     """Names that were another plugin's before."""
     logged: list[logged.Logged] = field(default_factory=list)
     environment: set[str] = field(default_factory=set)
-    """Names of environment variables that it changed."""
+    """Names of environment variables that it changed, by its own code or by others' on its behalf."""
     faults: list[Fault] = field(default_factory=list)
 
     @property
@@ -82,18 +81,15 @@ class Loader:
         """Loads a plugin's general entry points, and what it declares as model architectures."""
         result = Loaded(plugin)
         folder = [str(plugin.plugin.target)]
-        before, environment = dict(self._registry), dict(os.environ)
-        with logged.errors() as heard:
+        before = dict(self._registry)
+        with logged.errors() as heard, environment.changes(engine.folder()) as changed:
             for entry in plugin.entry_points:
                 if entry.group in (found.GENERAL, found.ARCHITECTURES) and found.loaded(
                     entry.name, self._allowed
                 ):
                     fault = self._run(plugin.name, entry, folder)
                     result.faults += [fault] if fault else []
-            result.logged = heard
-        result.environment = {
-            name for name in {*environment, *os.environ} if environment.get(name) != os.environ.get(name)
-        }
+        result.logged, result.environment = heard, changed
         self._compare(result, before)
         return result
 
