@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bowsprit.api.v1alpha1 import ModelDeployment
+from bowsprit.api.v1alpha1 import ModelDeployment, ModelDeploymentSpec
 from bowsprit.controller.children import PREFLIGHT_KINDS, WORKLOADS, Child
 from bowsprit.controller.groups import Group, groups_of, stragglers_of
 from bowsprit.controller.knowledge import Knowledge
@@ -245,14 +245,28 @@ def wish_from(frame: Frame, lws_installed: bool) -> Wish | None:
 def _with_spec_of(revision: Revision, deployment: ModelDeployment) -> ModelDeployment:
     """The deployment as the revision's pods are rendered, with the defaults of its day; what is no part of a
     revision (how many replicas, in which order) is as it is now."""
-    now = deployment.spec
-    outside = {
-        "replicas": now.replicas,
-        "priority": now.priority,
-        "suspend": now.suspend,
-        "rollout": now.rollout,
-    }
-    return deployment.model_copy(update={"spec": revision.spec.model_copy(update=outside)})
+    return deployment.model_copy(update={"spec": _with_outside_of(deployment.spec, revision.spec)})
+
+
+def _with_outside_of(now: ModelDeploymentSpec, spec: ModelDeploymentSpec) -> ModelDeploymentSpec:
+    """`spec` with how many replicas run, and in which order, as it is `now`."""
+    return spec.model_copy(
+        update={
+            "replicas": now.replicas,
+            "priority": now.priority,
+            "suspend": now.suspend,
+            "rollout": now.rollout,
+        }
+    )
+
+
+def is_known_by(declared: Declared, before: Declared) -> bool:
+    """Whether what was known of a model as it was `before` holds for it as it is declared now."""
+    if declared.deployment is None or before.deployment is None:
+        return False
+    spec, earlier = declared.deployment.spec, before.deployment.spec
+    same = declared.uid == before.uid and declared.preflight == before.preflight
+    return same and _with_outside_of(spec, earlier) == spec
 
 
 def promising(wish: Wish, plan: ModelPlan) -> Wish:

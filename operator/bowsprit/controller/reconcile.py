@@ -20,7 +20,7 @@ from bowsprit.controller.admitted import Admitted
 from bowsprit.controller.book import FLEET, Book
 from bowsprit.controller.complaints import refusals
 from bowsprit.controller.factsource import FactSource
-from bowsprit.controller.frame import Declared, Frame, frame_of, promising, wish_from
+from bowsprit.controller.frame import Declared, Frame, frame_of, is_known_by, promising, wish_from
 from bowsprit.controller.groups import GroupId, placed
 from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.metrics import Metrics
@@ -160,7 +160,8 @@ class Reconciler:
         return alive
 
     async def _read_one(self, key: ModelKey) -> tuple[Declared, Knowledge] | None:
-        """A model and its facts; None when it is gone. One that cannot be read must not stop the others."""
+        """A model and its facts; None when it is gone, or when it changed and its facts cannot be read: then it
+        stays as it was. One that cannot be read must not stop the others."""
         declared = self._book.models.get(ObjectKey(*key))
         try:
             if declared is None or declared.terminating:
@@ -175,7 +176,12 @@ class Reconciler:
             log.exception("model.unreadable", model=str(key))
             self._queue.retry(key)
         known = self._models.get(key)
-        return (declared, known.frame.knowledge) if declared is not None and known is not None else None
+        if declared is None or known is None:
+            return None
+        if known.frame.declared.uid != declared.uid:
+            self._forget(key)
+            return None
+        return (declared, known.frame.knowledge) if is_known_by(declared, known.frame.declared) else None
 
     def _forget(self, key: ModelKey) -> None:
         self._models.pop(key, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bowsprit.controller import backoff
@@ -81,6 +83,37 @@ async def test_facts_that_cannot_be_read_again_leave_the_model_as_it_is(stage: S
     stage.model("a", replicas=1)
     await stage.passes()
     assert stage.notes.status[A]["plan"] == before
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "the engine's arguments": {"engine": {"args": ["--enforce-eager"]}},
+    "another model": {"model": {"uri": "hf://example/another"}},
+    "a proof is asked for": {"preflight": "Required"},
+    "another object of the name": {},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_facts_of_what_was_asked_before_are_not_used_for_what_is_asked_now(
+    change: str, stage: Stage
+) -> None:
+    """A revision keeps the facts that it was made with: wrong ones would stay."""
+    stage.model("a")
+    await stage.passes()
+    made = stage.notes.status.pop(A)["revisions"]["target"]
+    stage.facts.unreadable = {A}
+    changed = manifest("a", **CHANGES[change])
+    if change == "another object of the name":
+        changed["metadata"]["uid"] = "uid-of-another"
+    stage.book.models.upsert(stage._dated(changed))
+    await stage.passes()
+    assert A not in stage.notes.status
+
+    stage.facts.unreadable = set()
+    stage.book.queue.add(A)
+    await stage.passes()
+    again = stage.notes.status[A]["revisions"]["target"]
+    assert (again == made) is (change in ("a proof is asked for", "another object of the name"))
 
 
 async def test_our_own_status_is_no_reason_for_a_pass_and_anybody_elses_is(stage: Stage) -> None:
