@@ -139,6 +139,15 @@ def test_a_rank_without_a_server_has_no_connections_to_close(image: Path) -> Non
     assert told(output)["arguments"] == ["serve", "model", "--headless"]
 
 
+def test_a_container_that_starts_again_is_no_pod_that_leaves(image: Path) -> None:
+    """The kubelet runs the pre-stop before it restarts a container too."""
+    mark = image.parent / "bowsprit-leaves"
+    mark.touch()
+    with start(image, "model") as launched:
+        launched.communicate()
+    assert not mark.exists()
+
+
 def test_signals_reach_vllm(image: Path) -> None:
     with start(image, "model", "--wait") as launched:
         assert launched.stdout

@@ -46,6 +46,7 @@ def main(arguments: list[str]) -> int:
     alive.remember(head if headless else None)
     if not headless:
         self_check.begin(os.environ, serve_arguments.api_key(final))
+        leave.stay()
         final += ["--middleware", leave.MIDDLEWARE]
     _say(f"VLLM_PLUGINS={environ.get('VLLM_PLUGINS', '(all)')}; starting vllm serve")
     for command in commands():

@@ -41,6 +41,12 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def stay() -> None:
+    """Called before the server starts: of the container before this one, which was told to leave and started
+    again, nothing counts. The folder may outlive it, where the user's template mounts a volume there."""
+    _mark().unlink(missing_ok=True)
+
+
 def _quiet_seconds() -> float:
     """A second more than vLLM keeps an idle connection open."""
     return float(os.environ.get("VLLM_HTTP_TIMEOUT_KEEP_ALIVE") or 5) + 1
