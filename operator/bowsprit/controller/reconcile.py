@@ -160,8 +160,8 @@ class Reconciler:
         return alive
 
     async def _read_one(self, key: ModelKey) -> tuple[Declared, Knowledge] | None:
-        """A model and its facts; None when it is gone, or when it changed and its facts cannot be read: then it
-        stays as it was. One that cannot be read must not stop the others."""
+        """A model and its facts; None when it is gone, or has changed and cannot be read: then it stays as it
+        was. It must not stop the others."""
         declared = self._book.models.get(ObjectKey(*key))
         try:
             if declared is None or declared.terminating:
