@@ -126,12 +126,13 @@ class Frame:
 
 
 def serving_revision(declared: Declared, groups: Iterable[Group], asked: Revision | None) -> str | None:
-    """The revision with most ready replicas, the one that is asked for when equal. While none is ready it
-    stays what it was, so that a rollout in place is one rollout until the new revision serves."""
-    wanted = asked.hash if asked else None
+    """The revision with most ready replicas, the one that is asked for when equal; one that has failed only
+    where no other has any. While none is ready it stays what it was, so that a rollout in place is one
+    rollout until the new revision serves."""
+    wanted, failed = asked.hash if asked else None, given_up(declared)
     ready = Counter(group.workload.revision for group in groups if group.ready)
     if ready:
-        return max(ready, key=lambda revision: (ready[revision], revision == wanted, revision))
+        return max(ready, key=lambda each: (each != failed, ready[each], each == wanted, each))
     return recorded_serving(declared.status)
 
 
@@ -195,7 +196,7 @@ def frame_of(
     ]
     groups = groups_of(workloads, members, is_broken)
     serving = serving_revision(declared, groups, asked or stand_in)
-    replaced = asked is None or is_rolled_back(declared, asked.hash, serving)
+    replaced = asked is None or (serving != asked.hash and given_up(declared) == asked.hash)
     target = stand_in if stand_in is not None and replaced else asked
     return Frame(
         declared=declared,
@@ -275,11 +276,11 @@ def promising(wish: Wish, plan: ModelPlan) -> Wish:
     return replace(wish, promised=tuple(each for each in plan.replicas if each not in wish.standing))
 
 
-def is_rolled_back(declared: Declared, asked: str, serving: str | None) -> bool:
-    """Whether the revision that the spec asks for has failed, and another is to stand in for it."""
+def given_up(declared: Declared) -> str | None:
+    """The revision that has failed and that another is to stand in for."""
     failed, deployment = recorded_failure(declared.status), declared.deployment
-    has_failed = failed is not None and failed.revision == asked and serving != asked
-    return has_failed and deployment is not None and rolls_back(deployment.spec)
+    wanted = deployment is not None and rolls_back(deployment.spec)
+    return failed.revision if failed is not None and wanted else None
 
 
 def _asked(declared: Declared, knowledge: Knowledge, children: Iterable[Child]) -> Revision | None:

@@ -206,6 +206,39 @@ async def test_what_stands_in_is_scaled_and_healed() -> None:
     assert condition(world, "Stalled")["reason"] == "ProgressDeadlineExceeded"
 
 
+async def test_a_failed_one_that_answers_in_part_is_not_taken_up_again_while_the_old_one_answers() -> None:
+    """As few of the old one may be ready for a moment: a node is lost, a probe is late."""
+    world = World()
+    for number in range(6):
+        world.node(f"n{number}", gpus=1)
+    world.model("llama", rollout=SHORT, replicas=3)
+    await world.settle()
+    (old,) = workloads(world)
+    for state in ({"phase": "Pending"}, READY):
+        for number in (1, 2, 3):
+            world.pod("llama", number, old, **state)
+        await world.settle()
+    world.model("llama", rollout=SHORT, replicas=3, engine=BAD)
+    await world.settle()
+    (new,) = workloads(world).keys() - {old}
+    for states in ([{"phase": "Pending"}] * 3, [READY, STARTING, STARTING]):
+        for number, its in enumerate(states, 4):
+            world.pod("llama", number, new, **its)
+        await world.settle()
+    gone = next(pod.name for pod in world.book.pods if pod.deletion_cost)
+    world.book.pods.remove(world.server.take(PODS, "team", gone))
+    later(world, 1)
+    world.queue.add(next(iter(world.book.models)).key)
+    await world.settle()
+    assert status(world)["revisions"]["failed"]["revision"] == new
+    left = next(name for name, revision in pods(world).items() if revision == old)
+    world.pod("llama", int(left.rsplit("-", 1)[1]), old, **STARTING)
+    await world.settle()
+    assert sorted(pods(world)[pod.name] for pod in world.book.pods if pod.ready) == sorted([old, new])
+    assert status(world)["revisions"]["failed"]["revision"] == new
+    assert selected(world) == old
+
+
 async def test_another_edit_is_tried_and_the_failure_forgotten() -> None:
     world, old, new = await rolled_back()
     newer = await edited(world, old, engine=WORSE)
