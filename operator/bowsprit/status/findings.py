@@ -157,7 +157,9 @@ def lws_missing(observed: Observed) -> Finding | None:
 def apply_refused(observed: Observed) -> Finding | None:
     if not observed.apply_errors:
         return None
-    error = min(observed.apply_errors, key=lambda each: (not each.invalid, each.target, each.field))
+    error = min(
+        observed.apply_errors, key=lambda each: (not each.invalid, each.target, each.field, each.message)
+    )
     where = f"{error.field}: " if error.field else ""
     cure = (
         "Change the part of the spec that it comes from."
@@ -177,7 +179,7 @@ def pods_refused(observed: Observed) -> Finding | None:
     """Quotas, limits and policies refuse the pods of a workload and not the workload."""
     if not observed.refused_pods or observed.reserved >= observed.wanted:
         return None
-    error = min(observed.refused_pods, key=lambda each: each.target)
+    error = min(observed.refused_pods, key=lambda each: (each.target, each.message))
     message = (
         f"The API server refuses pods of {error.target}: {error.message.rstrip('. ')}. "
         "They are tried again by themselves, after pauses that grow to 17 minutes; see to the cause."

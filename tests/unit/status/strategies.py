@@ -105,6 +105,7 @@ observations = st.builds(
     st.sampled_from([None, "new", "old"]),
     st.booleans(),
     st.lists(st.builds(ApplyError, words, words, words, st.booleans()), max_size=2).map(tuple),
+    refused_pods=st.lists(st.builds(ApplyError, words, words), max_size=2).map(tuple),
     proof=st.none() | proofs,
     stand_in=st.sampled_from([None, None, "old"]),
 )

@@ -93,6 +93,8 @@ def test_a_damaged_previous_status_counts_as_none(observed: Observed, damaged: A
 
 
 @given(anything)
-def test_the_order_in_which_replicas_were_seen_does_not_matter(observed: Observed) -> None:
-    turned = replace(observed, apply_errors=observed.apply_errors[::-1])
+def test_the_order_in_which_writes_and_pods_were_refused_does_not_matter(observed: Observed) -> None:
+    turned = replace(
+        observed, apply_errors=observed.apply_errors[::-1], refused_pods=observed.refused_pods[::-1]
+    )
     assert compute(turned, None, EARLY) == compute(observed, None, EARLY)
