@@ -54,7 +54,7 @@ def project(event: Mapping[str, Any]) -> Complaint | None:
 
 
 def refusals(frame: Frame, complaint_about: Callable[[Child], Complaint | None]) -> tuple[ApplyError, ...]:
-    """What keeps the controllers from creating pods of this model's workloads."""
+    """What keeps the controllers from creating pods of this model: of what is planned, and of its proof."""
     return tuple(_refusals(frame, complaint_about))
 
 
@@ -69,6 +69,8 @@ def _lacks_pods(frame: Frame, child: Child) -> bool:
     if child.kind == "Job":
         return not any(attempt.job == child.uid for attempt in frame.attempts)
     if child.kind not in WORKLOADS or child.layout is None:
+        return False
+    if frame.target is not None and child.revision != frame.target.hash:
         return False
     there = sum(len(group.pods) for group in frame.groups if group.workload.name == child.name)
     return there < child.replicas * child.layout.pods

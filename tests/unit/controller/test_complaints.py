@@ -14,7 +14,7 @@ from bowsprit.controller.complaints import Complaint, project, refusals
 from bowsprit.controller.queue import WorkQueue
 from bowsprit.inventory.products import ProductTable
 from bowsprit.plan.key import ModelKey
-from tests.unit.controller.objects import THREE, pod, ranks, workload
+from tests.unit.controller.objects import OLD, THREE, pod, ranks, workload
 from tests.unit.controller.test_steps import frame
 
 AT = "2026-11-30T12:00:00Z"
@@ -82,6 +82,13 @@ def test_it_counts_while_pods_are_missing() -> None:
 def test_one_from_before_our_last_change_explains_nothing() -> None:
     later = replace(DEP, applied="2026-11-30T12:00:01Z")
     assert refusals(frame(children=(later,)), told) == ()
+
+
+def test_what_is_said_of_an_older_revision_is_no_fault_of_the_one_that_is_planned() -> None:
+    """It would begin the clock of its trial while it waits for GPUs."""
+    old = replace(DEP, name="old", revision=OLD)
+    found = refusals(frame(children=(old, DEP)), told)
+    assert [each.target for each in found] == ["Deployment/dep"]
 
 
 async def test_a_complaint_finds_its_model_and_is_forgotten_with_its_event() -> None:
