@@ -135,15 +135,14 @@ def test_a_template_may_bring_shared_memory_and_replace_the_home_folder(served: 
 
 
 def test_weights_in_a_claim_are_served_without_asking_the_hub(served: Stage) -> None:
-    """No pod here has a way out."""
+    """No pod has a way out, where the cluster is that of these tests."""
+    if OWN:
+        pytest.skip("the pods of other clusters may have a way out")
     (pod,) = served.engines(BY_ARGUMENT)
-    asks = "import socket; socket.create_connection(('huggingface.co', 443), timeout=5)"
-    told = served.execute(
-        pod["metadata"]["name"], "sh", "-c", f'echo $HF_HUB_OFFLINE; python3 -c "{asks}" 2>&1 | tail -n 1'
-    )
-    offline, error = told.splitlines()
-    assert offline == "1"
-    assert "Error" in error
+    reach = "import socket; socket.create_connection(('huggingface.co', 443), timeout=5)"
+    script = f'echo $HF_HUB_OFFLINE; python3 -c "{reach}" 2>/dev/null && echo reached || echo unreached'
+    told = served.execute(pod["metadata"]["name"], "sh", "-c", script)
+    assert told.split() == ["1", "unreached"]
 
 
 def test_the_hub_that_cannot_be_reached_is_named_before_a_gpu_is_taken(strict: Stage) -> None:
