@@ -204,7 +204,7 @@ def frame_of(
         children=own,
         strays=strays,
         groups=groups,
-        replicas=match(groups, recorded, target.hash if target else None, serving),
+        replicas=match(groups, recorded, target.hash if target else None, serving, given_up(declared)),
         target=target,
         asked=asked,
         stragglers=stragglers_of(members, groups, {orphan.name for orphan in orphans}),

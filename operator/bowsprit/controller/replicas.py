@@ -50,12 +50,16 @@ def recorded(
 
 
 def match(
-    groups: Sequence[Group], recorded: Iterable[RecordedReplica], target: str | None, serving: str | None
+    groups: Sequence[Group],
+    recorded: Iterable[RecordedReplica],
+    target: str | None,
+    serving: str | None,
+    failed: str | None = None,
 ) -> Replicas:
-    """Sorts groups and promises. `target` is the revision that the spec asks for, `serving` the one that
-    requests go to. Every replica has an index of its own, whatever its revision."""
+    """Sorts groups and promises. `target` is the revision that is planned, `serving` the one that requests go
+    to, `failed` one that was given up. Every replica has an index of its own, whatever its revision."""
     owed = _distinct(recorded)
-    obsolete = _obsolete(groups, target, serving)
+    obsolete = _obsolete(groups, target, serving, failed)
     used = {entry.replica.index for entry in owed}
     taken = {id(group): _take_exact(group, owed) for group in groups if group.state is State.STANDING}
     begun: set[int] = set()
@@ -93,11 +97,14 @@ def match(
     )
 
 
-def _obsolete(groups: Iterable[Group], target: str | None, serving: str | None) -> set[str]:
-    """Revisions that were asked for and never served: another edit came first."""
+def _obsolete(
+    groups: Iterable[Group], target: str | None, serving: str | None, failed: str | None
+) -> set[str]:
+    """Revisions that were asked for and never served: another edit came first, or they have failed, even if
+    some of their replicas are ready by now."""
     if target is None:
         return set()
-    ready = {group.workload.revision for group in groups if group.ready}
+    ready = {group.workload.revision for group in groups if group.ready} - {failed}
     return {group.workload.revision for group in groups} - ready - {target, serving}
 
 

@@ -231,6 +231,7 @@ async def test_a_failed_one_that_answers_in_part_is_not_taken_up_again_while_the
     world.queue.add(next(iter(world.book.models)).key)
     await world.settle()
     assert status(world)["revisions"]["failed"]["revision"] == new
+    assert list(workloads(world)) == [old], "nothing of the failed one keeps GPUs from the old one"
     left = next(name for name, revision in pods(world).items() if revision == old)
     world.pod("llama", int(left.rsplit("-", 1)[1]), old, **STARTING)
     await world.settle()
