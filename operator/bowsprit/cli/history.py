@@ -40,7 +40,7 @@ class History:
 
     @property
     def serving(self) -> str | None:
-        """Hash of the revision that the Service sends requests to."""
+        """Hash of the revision that serves, or did last; None until one has served."""
         return (self.status.get("revisions") or {}).get("serving")
 
     @property

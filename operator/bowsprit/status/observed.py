@@ -1,7 +1,8 @@
 """Everything that the status of one model is computed from, gathered into one frozen value.
 
-Whoever reads the cluster fills it; nothing in this package asks for more. The clock is not in it: a status
-is the same for the same observation, and the time only enters as an argument when a condition flips.
+Whoever reads the cluster fills it; nothing in this package asks for more. The clock is not in it: the time
+is an argument, and a status is the same for the same observation until a condition flips or a deadline
+(failure.py) has passed.
 """
 
 from __future__ import annotations
