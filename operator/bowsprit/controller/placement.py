@@ -50,11 +50,16 @@ class Failures:
     bereft: set[GroupId] = field(default_factory=set)
     """Groups that have lost a member. Others may have put a new pod in its place before anybody looks, and
     ranks that have lost each other do not find together again: what is left of the group must go."""
+    ranks: dict[GroupId, set[str]] = field(default_factory=dict)
+    """Group -> uids of its pods, until it loses one. On CPUs nothing holds new ones back until somebody has
+    looked, so only these tell what is left of a group from its next life."""
     backoff: Backoff = field(default_factory=Backoff)
 
     def observe(self, pods: Iterable[PodView], now: float) -> None:
         """Counts failures and runs the clocks for some pods."""
         for pod in pods:
+            if is_rank(pod) and group_of(pod) not in self.bereft:
+                self.ranks.setdefault(group_of(pod), set()).add(pod.uid)
             if PLACEMENT_GATE in pod.gates and group_of(pod) in self.stood:
                 self.bereft.add(group_of(pod))
             elif pod.phase == "Failed" and pod.reason:
@@ -82,6 +87,7 @@ class Failures:
         self.failed = {group: failure for group, failure in self.failed.items() if group in groups}
         self.stood &= groups
         self.bereft &= groups
+        self.ranks = {group: ranks for group, ranks in self.ranks.items() if group in groups}
         self.backoff.forget(now)
 
     def settle(self, groups: Iterable[Group]) -> None:
@@ -94,7 +100,9 @@ class Failures:
                 self.stood.add(identity)
             if group.state is State.WAITING:
                 self.stood.discard(identity)
-                self.bereft.discard(identity)
+            if group.state in (State.WAITING, State.STANDING) and identity in self.bereft:
+                self.bereft.remove(identity)
+                self.ranks[identity] = {pod.uid for pod in group.pods}
 
     def of(self, group: Group) -> PodFailure | None:
         """How the group's last placement failed."""
@@ -107,7 +115,11 @@ class Failures:
 
     def dooms(self, pod: PodView) -> bool:
         """Its group must go: it had its time to bind and did not, or its group has lost a member."""
-        return (pod.uid in self.judged and not pod.bound) or (placed(pod) and group_of(pod) in self.bereft)
+        return (pod.uid in self.judged and not pod.bound) or (placed(pod) and self._is_left_over(pod))
+
+    def _is_left_over(self, pod: PodView) -> bool:
+        group = group_of(pod)
+        return group in self.bereft and (bool(pod.gpus) or pod.uid in self.ranks.get(group, ()))
 
     def at_rest(self, now: float) -> frozenset[str]:
         """Nodes to leave alone."""

@@ -242,3 +242,22 @@ async def test_a_group_that_dies_again_gets_its_nodes_after_a_pause(
     await stage.loop.step()  # the end of the pause wakes it
     await stage.loop.drain()
     assert stage.pinned(A) == ["n1", "n2"]
+
+
+async def test_a_group_on_cpus_that_stands_again_before_anybody_looks_is_left_alone(stage: Stage) -> None:
+    """Nothing holds its new pods back, so there may be no pass that sees them wait."""
+    stage.model("a", accelerator={"resource": "cpu"}, parallelism={"pipeline": 2})
+    await stage.passes()
+    stage.apply(A)
+    for life in range(3):
+        for number in (0, 1):
+            stage.rank(A, number, "n1", uid=f"life-{life}-{number}", **READY)
+        await stage.passes()
+        assert stage.notes.steps[A].evictions == ()
+        stage.rank(A, 1, "n1", uid=f"life-{life}-1", **ENDED)
+        await stage.passes()
+        assert {each.uid for each in stage.notes.steps[A].evictions} == {f"life-{life}-0", f"life-{life}-1"}
+        # What is left of it must go even when the one that died is replaced already.
+        stage.rank(A, 1, "n1", uid=f"life-{life}-new", **READY)
+        await stage.passes()
+        assert f"life-{life}-0" in {each.uid for each in stage.notes.steps[A].evictions}
