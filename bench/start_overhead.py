@@ -22,7 +22,8 @@ OURS, HAND = "ours", "hand"
 BY_HAND = """
 import json, os, pathlib, shutil, subprocess, sys, time, urllib.request
 name, arguments = sys.argv[1], sys.argv[2:]
-shutil.rmtree(os.path.expanduser("~/.cache"), ignore_errors=True)
+for left in (pathlib.Path("~/.cache").expanduser(), *pathlib.Path("/tmp").iterdir()):
+    shutil.rmtree(left, ignore_errors=True)
 sys.path.insert(0, "/opt/bowsprit/runtime")
 from bowsprit_runtime import vllm_distribution
 supplied = vllm_distribution.stand_in(pathlib.Path("/tmp/distribution"))
