@@ -2,10 +2,10 @@
 
 The joint answer puts new replicas beside the old where there is room. A model that finds none may use the
 GPUs that come back from its own pods: those that are leaving already, and, in mode Auto, those of old
-replicas that it then gives up, as few as will do. All but one of the wanted replicas, old and new together, stay
-Ready meanwhile; only where one new replica takes the room of several old ones do these go together, and
-nothing else before it serves. It may also take free GPUs that the joint answer gave to models of lower priority; those are then
-planned again."""
+replicas that it then gives up, as few as will do. All but one of the wanted replicas, old and new
+together, stay Ready meanwhile; only where one new replica takes the room of several old ones do these go
+together, and nothing else before it serves. It may also take free GPUs that the joint answer gave to
+models of lower priority; those are then planned again."""
 
 from __future__ import annotations
 
