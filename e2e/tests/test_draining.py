@@ -15,9 +15,10 @@ pytestmark = pytest.mark.e2e
 NAME = "leaves"
 KINDS = ("short", "kept", "long", "long", "long")
 PROBE_TOKENS = 64
-LONG_SECONDS = 15.0
-"""Under way for so long, alone, that the pre-stop of a pod ends meanwhile and vLLM is told to stop."""
-PATIENT = {"spec": {"terminationGracePeriodSeconds": 300}}
+LONG_SECONDS = 5.0
+"""Alone; several at a time on a few cores are under way when the pre-stop of a pod has lasted its least."""
+GRACE_SECONDS = 300
+PATIENT = {"spec": {"terminationGracePeriodSeconds": GRACE_SECONDS}}
 """The machine may be busy, and then a long answer takes minutes."""
 
 
@@ -73,7 +74,7 @@ def test_no_request_is_lost_when_one_of_two_pods_is_deleted(
     with clients(stage, replicas, KINDS, long_tokens) as asking:
         pod, since = busy_pod(stage), time.time()
         stage.kubectl("delete", "pod", pod, "--wait=false")
-        stage.wait("the pod to be gone", lambda: are_gone(stage, pod), 120)
+        stage.wait("the pod to be gone", lambda: are_gone(stage, pod), GRACE_SECONDS)
     assert_all_finished(asking, since)
 
 
@@ -84,7 +85,7 @@ def test_no_request_is_lost_when_a_replica_is_given_up(stage: Stage, replicas: s
         busy_pod(stage)
         since = time.time()
         stage.kubectl("scale", "mdep", replicas, "--replicas=1")
-        stage.wait("a pod to be gone", lambda: any(are_gone(stage, pod) for pod in before), 120)
+        stage.wait("a pod to be gone", lambda: any(are_gone(stage, pod) for pod in before), GRACE_SECONDS)
     assert_all_finished(asking, since)
 
 
