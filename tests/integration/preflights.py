@@ -107,13 +107,18 @@ def required(**spec: Any) -> Json:
 
 
 def pods(arena: Arena, model: str) -> list[Json]:
-    """Pods of preflight Jobs that are not on their way out, the newest last."""
+    """Pods of preflight Jobs that are not on their way out, the newest last.
+
+    A pod whose Job has gone is on its way out too, before the garbage collector has come to it.
+    """
+    there = {job["metadata"]["uid"] for job in jobs(arena)}
     items = arena.api.get(f"/api/v1/namespaces/{arena.namespace}/pods")["items"]
     mine = [
         pod
         for pod in items
         if "deletionTimestamp" not in pod["metadata"]
         and pod["metadata"].get("labels", {}).get("bowsprit.dev/preflight-of") == model
+        and there & {owner["uid"] for owner in pod["metadata"].get("ownerReferences", ())}
     ]
     return sorted(mine, key=lambda pod: int(pod["metadata"]["resourceVersion"]))
 

@@ -167,13 +167,11 @@ def test_a_spec_that_changes_while_its_preflight_runs_is_what_is_proven(stage: A
     stage.wait("preflight to run", lambda: bool(running(stage, "llama")))
     (first,) = jobs(stage)
     stage.patch("llama", {"architecture": {"override": "MyOptForCausalLM"}})
-    stage.wait(
-        "the new spec's Job alone",
-        lambda: (
-            [job["metadata"]["uid"] for job in jobs(stage)] not in ([], [first["metadata"]["uid"]])
-            and len(jobs(stage)) == 1
-        ),
-    )
+
+    def successors() -> list[str]:
+        return [uid for job in jobs(stage) if (uid := job["metadata"]["uid"]) != first["metadata"]["uid"]]
+
+    stage.wait("the new spec's Job alone", lambda: len(successors()) == len(jobs(stage)) == 1)
     end(stage, "llama", report(config={**LLAMA_8B, "architectures": ["MyOptForCausalLM"]}))
     stage.wait_ready("llama")
     assert stage.status("llama")["architecture"] == "MyOptForCausalLM"

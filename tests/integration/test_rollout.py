@@ -60,7 +60,8 @@ def test_the_old_revision_serves_until_the_new_one_beside_it_is_ready(
 
         assert before <= uids(stage, "chat")
         assert selected_revision(stage, "chat") == old
-        assert stage.status("chat")["revisions"] == {"serving": old, "target": new}
+        revisions = stage.status("chat")["revisions"]
+        assert (revisions["serving"], revisions["target"]) == (old, new)
         assert stage.status("chat")["phase"] == "Updating"
         progressing = stage.condition("chat", "Progressing")
         assert (progressing["status"], progressing["reason"]) == ("True", "RollingOut")
