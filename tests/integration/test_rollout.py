@@ -60,8 +60,8 @@ def test_the_old_revision_serves_until_the_new_one_beside_it_is_ready(
 
         assert before <= uids(stage, "chat")
         assert selected_revision(stage, "chat") == old
-        revisions = stage.status("chat")["revisions"]
-        assert (revisions["serving"], revisions["target"]) == (old, new)
+        course = stage.status("chat")["revisions"]
+        assert (course["serving"], course["target"]) == (old, new)
         assert stage.status("chat")["phase"] == "Updating"
         progressing = stage.condition("chat", "Progressing")
         assert (progressing["status"], progressing["reason"]) == ("True", "RollingOut")
