@@ -88,6 +88,7 @@ class Failures:
         self.stood &= groups
         self.bereft &= groups
         self.ranks = {group: ranks for group, ranks in self.ranks.items() if group in groups}
+        self.resting = {node: rest for node, rest in self.resting.items() if now - rest[1] <= FORGIVEN_S}
         self.backoff.forget(now)
 
     def settle(self, groups: Iterable[Group]) -> None:

@@ -29,6 +29,7 @@ from bowsprit.controller.frame import Frame
 from bowsprit.controller.steps import Deletion, Pin, Ranking, Steps
 from bowsprit.inventory.pods import DELETION_COST
 from bowsprit.plan.key import ModelKey
+from bowsprit.render.labels import REVISION
 from bowsprit.render.pinning import pin_patch
 from bowsprit.status.events import EventNote, events_between
 from bowsprit.status.observed import ApplyError
@@ -109,6 +110,8 @@ class Writer:
         """
         owner = await self._keeping_owner(key)
         self._told.pop(key, None)
+        there = {child.uid for cache in self._book.children.values() for child in cache}
+        self._written = {uid: content for uid, content in self._written.items() if uid in there}
         left = [
             Deletion(child.kind, child.name, child.uid, owner=child.owner)
             for child in children
@@ -165,7 +168,12 @@ class Writer:
         try:
             answer = await self._client.apply(resource, manifest)
         except Refused as error:
-            return ApplyError(f"{resource.kind}/{name}", error.message, invalid=error.status in _INVALID)
+            return ApplyError(
+                f"{resource.kind}/{name}",
+                error.message,
+                invalid=error.status in _INVALID,
+                revision=(manifest["metadata"].get("labels") or {}).get(REVISION, ""),
+            )
         cache = self._book.children[resource]
         cache.upsert(answer)
         written = self._book.child(resource, frame.key.namespace, name)

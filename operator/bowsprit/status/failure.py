@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bowsprit.api.reasons import Reason
-from bowsprit.status.findings import failed_itself, worst
-from bowsprit.status.observed import Failed, Observed, Unit
+from bowsprit.status.findings import failed_itself, foremost, worst
+from bowsprit.status.observed import ApplyError, Failed, Observed, Unit
 from bowsprit.status.revisions import Progress, recorded_failure, recorded_progress, seconds_of
 from bowsprit.status.text import cut, share
 
@@ -73,7 +73,7 @@ def _planned(observed: Observed) -> int:
 
 
 def _has_begun(observed: Observed) -> bool:
-    refused = observed.refused_pods or any(error.invalid for error in observed.apply_errors)
+    refused = observed.refused_pods or any(error.invalid for error in _refusals(observed))
     return bool(refused) or any(unit.reserved and not unit.serves for unit in observed.current)
 
 
@@ -103,12 +103,18 @@ def _late(observed: Observed, progress: Progress | None, now: str) -> Verdict | 
 
 def _cause(observed: Observed) -> str:
     unit = worst(_failing(observed))
-    refusals = [*observed.refused_pods, *observed.apply_errors]
+    refusal = foremost(_refusals(observed))
     if unit is not None:
         return f"Replica {unit.replica.index}: {_reason(unit)}: {_said(unit)}."
-    if refusals:
-        return f"The API server refuses {refusals[0].target}: {refusals[0].message.rstrip('. ')}."
+    if refusal is not None:
+        return f"The API server refuses {refusal.target}: {refusal.message.rstrip('. ')}."
     return "The engine was still starting."
+
+
+def _refusals(observed: Observed) -> list[ApplyError]:
+    """Those that are not of another revision: an old workload that is refused says nothing of this one."""
+    mine = [error for error in observed.apply_errors if error.revision in ("", observed.target)]
+    return [*observed.refused_pods, *mine]
 
 
 def _failing(observed: Observed) -> list[Unit]:

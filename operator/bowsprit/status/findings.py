@@ -14,7 +14,7 @@ from bowsprit.api.reasons import Reason
 from bowsprit.facts.model import FactsError
 from bowsprit.status.course import Course, Finding
 from bowsprit.status.growth import growth_words
-from bowsprit.status.observed import Observed, Unit
+from bowsprit.status.observed import ApplyError, Observed, Unit
 from bowsprit.status.preflight import finding_of
 from bowsprit.status.text import count, listed, share
 
@@ -155,11 +155,9 @@ def lws_missing(observed: Observed) -> Finding | None:
 
 
 def apply_refused(observed: Observed) -> Finding | None:
-    if not observed.apply_errors:
+    error = foremost(observed.apply_errors)
+    if error is None:
         return None
-    error = min(
-        observed.apply_errors, key=lambda each: (not each.invalid, each.target, each.field, each.message)
-    )
     where = f"{error.field}: " if error.field else ""
     cure = (
         "Change the part of the spec that it comes from."
@@ -170,6 +168,13 @@ def apply_refused(observed: Observed) -> Finding | None:
     return Finding(Reason.APPLY_FAILED, message, Course.STALLED if error.invalid else Course.BLOCKED)
 
 
+def foremost(errors: Iterable[ApplyError]) -> ApplyError | None:
+    """The one that is told of several, in whatever order they came: what only a change of the spec cures."""
+    return min(
+        errors, key=lambda each: (not each.invalid, each.target, each.field, each.message), default=None
+    )
+
+
 def reservation_refused(observed: Observed) -> Finding | None:
     """Of a model that holds its GPUs only the removal of something else can be refused."""
     return None if observed.reserved >= observed.wanted else apply_refused(observed)
@@ -177,9 +182,9 @@ def reservation_refused(observed: Observed) -> Finding | None:
 
 def pods_refused(observed: Observed) -> Finding | None:
     """Quotas, limits and policies refuse the pods of a workload and not the workload."""
-    if not observed.refused_pods or observed.reserved >= observed.wanted:
+    error = foremost(observed.refused_pods)
+    if error is None or observed.reserved >= observed.wanted:
         return None
-    error = min(observed.refused_pods, key=lambda each: (each.target, each.message))
     message = (
         f"The API server refuses pods of {error.target}: {error.message.rstrip('. ')}. "
         "They are tried again by themselves, after pauses that grow to 17 minutes; see to the cause."

@@ -78,6 +78,8 @@ class ApplyError:
     """The field that it names, when it names one."""
     invalid: bool = False
     """The object itself is wrong (400, 422), so only a change of the spec helps; else it is tried again."""
+    revision: str = ""
+    """Whose object it is; empty for what belongs to the model as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,14 @@ def test_nothing_is_remembered_of_pods_that_are_gone(failures: Failures) -> None
     assert failures.at_rest(1) == {"n1"}
 
 
+def test_a_node_is_remembered_until_it_is_forgiven(failures: Failures) -> None:
+    fail(failures, "a", 0)
+    forgiven = REST_START_S + FORGIVEN_S
+    for now, known in ((0.0, {"n1"}), (forgiven - 1, {"n1"}), (forgiven + TIDY_S, set())):
+        failures.forget_all_but([], now)
+        assert set(failures.resting) == known
+
+
 LWS = workload("lws", THREE)
 TOLD = {
     "in the kubelet's words": (

@@ -18,7 +18,7 @@ class Strict(Server):
 
     def __init__(self) -> None:
         super().__init__()
-        self.refuses = ""
+        self.refuses, self.status = "", 403
         self._number = itertools.count(1)
 
     async def json_patch(self, *arguments: Any) -> Json:
@@ -37,7 +37,7 @@ class Strict(Server):
     def _ask(self, what: str) -> None:
         if what == self.refuses:
             self.writes[f"refused {what}"] += 1
-            raise Refused(f"no owner label (request {next(self._number)})", 403)
+            raise Refused(f"no owner label (request {next(self._number)})", self.status)
 
 
 @pytest.fixture
@@ -94,6 +94,24 @@ async def test_each_try_is_one_and_the_next_comes_after_a_pause(what: str, world
         assert world.server.writes[f"refused {what}"] == tries + 1
         assert f"(request {tries + 1})" in condition(world, "a", "Ready")["message"]
     assert world.queue.delayed
+
+
+async def test_an_older_revision_that_the_api_server_refuses_is_no_fault_of_the_one_on_trial(
+    world: World,
+) -> None:
+    """The clock of its trial does not begin before it holds GPUs."""
+    world.node("n2", gpus=1)
+    await world.serve("a")
+    (old,) = world.server.objects[DEPLOYMENTS].values()
+    world.model("a", engine={"args": ["--seed=1"]})
+    await world.settle()
+    world.server.refuses, world.server.status = "apply", 422  # type: ignore[attr-defined]
+    edited = {**old, "spec": {**old["spec"], "replicas": 5}}
+    world.book.children[DEPLOYMENTS].upsert(world.server.put(DEPLOYMENTS, edited))
+    world.queue.add(ModelKey("team", "a"))
+    await world.settle()
+    assert world.server.writes["refused apply"]
+    assert "progress" not in world.server.objects[MODEL_DEPLOYMENTS]["team", "a"]["status"]["revisions"]
 
 
 async def test_what_a_deleted_model_left_is_tried_to_the_last(world: World) -> None:

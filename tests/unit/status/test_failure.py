@@ -94,6 +94,21 @@ def test_it_has_failed_when_the_deadline_has_passed_and_not_before(
     assert "progress" not in revisions
 
 
+def test_of_several_refusals_the_same_one_is_told_in_whatever_order_they_came() -> None:
+    errors = (
+        QUOTA,
+        replace(QUOTA, message="no such field", invalid=True),
+        replace(QUOTA, target="Service/x"),
+    )
+    told = [
+        course((observed, START), (observed, LATE))["failed"]["message"]
+        for order in (errors, errors[::-1])
+        if (observed := replace(TRIAL, units=(OLD,), apply_errors=order))
+    ]
+    assert told[0] == told[1]
+    assert "no such field" in told[0]
+
+
 AT_ONCE = {
     "a replica ended for the fifth time": (
         starting(failure=replace(OOM, times=5)),
@@ -148,6 +163,9 @@ NOT_BEGUN = {
     "its pods are not there yet": replace(TRIAL, units=(OLD,)),
     "what its pods are to take is not free yet": HELD_BACK,
     "somebody refuses that an old workload goes": replace(HELD_BACK, apply_errors=(QUOTA,)),
+    "the workload of an older revision is refused": replace(
+        HELD_BACK, apply_errors=(replace(QUOTA, invalid=True, revision="old"),)
+    ),
 }
 
 
