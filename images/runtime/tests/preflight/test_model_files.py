@@ -49,6 +49,23 @@ def test_what_an_error_of_the_hub_means(case: str, monkeypatch: pytest.MonkeyPat
     assert (fault and (fault.reason, fault.blame)) == expected
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "host"),
+    [
+        ("", "huggingface.co"),
+        ("https://me:s3cr3t@hub.example.com:8443/x", "hub.example.com:8443"),
+        ("http://[", "["),
+    ],
+)
+def test_a_hub_that_does_not_answer_is_named(
+    endpoint: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    fault = hub_fault(named("ConnectError")("no route"), "org/model", None)
+    assert fault is not None
+    assert fault.message == f"org/model: the hub at {host} does not answer: no route"
+
+
 def test_with_the_hub_switched_off_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     fault = hub_fault(named("OfflineModeIsEnabled", ConnectionError)("…"), "org/model", None)

@@ -131,8 +131,15 @@ def _missing_or_unreachable(names: set[str], error: BaseException, model: str) -
     elif "EntryNotFoundError" in names:
         return None
     if names & _UNREACHABLE or "LocalEntryNotFoundError" in names:
-        return Fault(reasons.HUB_UNREACHABLE, "network", f"{model}: {words(chain(error)[-1])}")
+        message = f"{model}: the hub at {_hub()} does not answer: {words(chain(error)[-1])}"
+        return Fault(reasons.HUB_UNREACHABLE, "network", message)
     return None
+
+
+def _hub() -> str:
+    """Host and port, as the pod knows them."""
+    address = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    return address.split("://")[-1].split("/")[0].rpartition("@")[2]
 
 
 def weights_fault(model: str) -> Fault | None:
