@@ -13,7 +13,10 @@ from bowsprit.api.v1alpha1 import API_VERSION, GROUP, PLURAL
 from bowsprit.api.validate import validate
 from e2e.cluster.api import Api, ApiError
 from e2e.cluster.control_plane import ControlPlane
-from tests.unit.api.rule_cases import ACCEPTED, MALFORMED, REFUSED, UNKNOWN, Manifest, Refused, manifest
+from tests.unit.api.accepted_cases import ACCEPTED
+from tests.unit.api.malformed_cases import MALFORMED, UNKNOWN
+from tests.unit.api.manifests import Manifest, Refused, manifest
+from tests.unit.api.refused_cases import REFUSED
 
 pytestmark = pytest.mark.integration
 

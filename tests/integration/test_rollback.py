@@ -80,6 +80,16 @@ def pod_of(arena: Arena, model: str, revision: str) -> Json:
     return running()[0]
 
 
+def on_trial(arena: Arena) -> tuple[list[str], str, Json]:
+    """Nodes, the revision that serves, and the pod of a new one beside it that does not come up."""
+    nodes = arena.nodes(1, gpus=2)
+    arena.model("chat", rollout=LONG)
+    arena.wait_ready("chat")
+    old = target(arena, "chat")
+    arena.patch("chat", never_ready(engine=engine("--seed=1")))
+    return nodes, old, pod_of(arena, "chat", target(arena, "chat"))
+
+
 def ended(arena: Arena, pod: Json, times: int, message: str = "") -> None:
     """The engine's container has ended so often, and waits to be started again."""
     how = {"exitCode": 1, "reason": "Error", "message": message}
@@ -138,13 +148,7 @@ def test_in_the_place_of_the_old_one_that_gets_its_gpus_back(
 
 
 def test_an_engine_that_ends_again_and_again_is_told_and_not_waited_for(stage: Arena) -> None:
-    nodes = stage.nodes(1, gpus=2)
-    stage.model("chat", rollout=LONG)
-    stage.wait_ready("chat")
-    old = target(stage, "chat")
-    stage.patch("chat", never_ready(engine=engine("--seed=1")))
-    new = target(stage, "chat")
-    pod = pod_of(stage, "chat", new)
+    nodes, old, pod = on_trial(stage)
     with serving_on(stage, nodes, 1):
         ended(stage, pod, 4)
         stage.wait(
@@ -160,12 +164,7 @@ def test_an_engine_that_ends_again_and_again_is_told_and_not_waited_for(stage: A
 
 
 def test_a_self_check_that_is_not_passed_fails_it_at_once_in_its_own_words(stage: Arena) -> None:
-    nodes = stage.nodes(1, gpus=2)
-    stage.model("chat", rollout=LONG)
-    stage.wait_ready("chat")
-    old = target(stage, "chat")
-    stage.patch("chat", never_ready(engine=engine("--seed=1")))
-    pod = pod_of(stage, "chat", target(stage, "chat"))
+    nodes, old, pod = on_trial(stage)
     said = "/v1/completions answered without 'Paris': ' is a city in'"
     report = {
         "v": 1,

@@ -17,7 +17,7 @@ import pytest
 from bowsprit.api.reserved import OWNED, STREAMER
 from bowsprit.api.validate import validate
 from tests.unit.api.flags import owner_of
-from tests.unit.api.rule_cases import args
+from tests.unit.api.manifests import args
 
 FLAGS_FILE = Path(__file__).resolve().parents[4] / "shared" / "reference" / "vllm_serve_flags.json"
 needs_flags = pytest.mark.skipif(not FLAGS_FILE.exists(), reason="vLLM's list of flags is not there")

@@ -13,7 +13,10 @@ from bowsprit.api.base import RULES
 from bowsprit.api.crd import openapi_schema
 from bowsprit.api.v1alpha1 import ModelDeployment
 from bowsprit.api.validate import Problem, validate
-from tests.unit.api.rule_cases import ACCEPTED, MALFORMED, REFUSED, UNKNOWN, Manifest, Refused, manifest
+from tests.unit.api.accepted_cases import ACCEPTED
+from tests.unit.api.malformed_cases import MALFORMED, UNKNOWN
+from tests.unit.api.manifests import Manifest, Refused, manifest
+from tests.unit.api.refused_cases import REFUSED
 
 
 @pytest.mark.parametrize("sound", ACCEPTED.values(), ids=ACCEPTED)
