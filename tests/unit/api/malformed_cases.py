@@ -1,4 +1,4 @@
-"""What is no ModelDeployment at all, whatever it says: for Python's validate() and for the real API server."""
+"""What is no ModelDeployment at all, whatever it says: for Python's validate() and the real API server."""
 
 from __future__ import annotations
 
