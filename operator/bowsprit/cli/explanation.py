@@ -16,7 +16,7 @@ from bowsprit.plan.fleet import Fleet, Holder
 from bowsprit.plan.key import ModelKey
 from bowsprit.status.compute import previous_conditions
 from bowsprit.status.replicas import RecordedReplica, replicas_from_status
-from bowsprit.status.revisions import recorded_failure, recorded_serving
+from bowsprit.status.revisions import recorded_failure, recorded_serving, recorded_target
 from bowsprit.status.text import count
 
 MOST_HOLDERS = 8
@@ -47,7 +47,7 @@ def explanation_parts(subject: Subject) -> Iterator[RenderableType]:
     recorded = replicas_from_status(status)
     for each in recorded:
         yield ""
-        yield from replica_parts(each, (status.get("revisions") or {}).get("target"))
+        yield from replica_parts(each, recorded_target(status))
     if "waiting" in status:
         yield ""
         yield from _waiting(subject)

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import RenderableType
@@ -25,7 +25,9 @@ from bowsprit.render.history import KeptRevision, kept_revisions
 from bowsprit.render.labels import MODEL
 from bowsprit.render.layouts import layout_data
 from bowsprit.render.owner import Owner
+from bowsprit.status.observed import Failed
 from bowsprit.status.replicas import replicas_from_status
+from bowsprit.status.revisions import recorded_failure, recorded_serving, recorded_target
 
 _DIGEST = re.compile(r"(@sha256:[0-9a-f]{12})[0-9a-f]{52}")
 
@@ -41,17 +43,17 @@ class History:
     @property
     def serving(self) -> str | None:
         """Hash of the revision that serves, or did last; None until one has served."""
-        return (self.status.get("revisions") or {}).get("serving")
+        return recorded_serving(self.status)
 
     @property
     def target(self) -> str | None:
         """Hash of the revision that the spec asks for; None while it is not known."""
-        return (self.status.get("revisions") or {}).get("target")
+        return recorded_target(self.status)
 
-    def failure(self, revision: KeptRevision) -> Mapping[str, Any] | None:
-        """Why it was given up, as status.revisions.failed says; None when it was not."""
-        failed = (self.status.get("revisions") or {}).get("failed") or {}
-        return failed if failed.get("revision") == revision.hash else None
+    def failure(self, revision: KeptRevision) -> Failed | None:
+        """Why it was given up; None when it was not."""
+        failed = recorded_failure(self.status)
+        return failed if failed is not None and failed.revision == revision.hash else None
 
     def layouts(self, revision: KeptRevision) -> list[Layout]:
         """Of the replicas that it is planned with or has, one a replica."""
@@ -99,14 +101,14 @@ def history_data(history: History) -> dict[str, Any]:
 
 
 def _revision_data(history: History, revision: KeptRevision) -> dict[str, Any]:
-    layouts = Counter(history.layouts(revision))
+    layouts, failure = Counter(history.layouts(revision)), history.failure(revision)
     return {
         "number": revision.number,
         "hash": revision.hash,
         "created": revision.created,
         "serving": revision.hash == history.serving,
         "target": revision.hash == history.target,
-        "failure": history.failure(revision),
+        "failure": failure and asdict(failure),
         "layouts": [{**layout_data(each), "replicas": replicas} for each, replicas in layouts.items()],
         "images": revision.images,
         "factsDigest": revision.facts_digest,
@@ -141,7 +143,7 @@ def _row(history: History, revision: KeptRevision) -> tuple[str | Text, ...]:
         [
             *(["serving"] if revision.hash == history.serving else []),
             *(["asked for"] if revision.hash == history.target else []),
-            *([f"failed: {failure['reason']}"] if failure else []),
+            *([f"failed: {failure.reason}"] if failure else []),
         ]
     )
     layouts = Counter(map(str, history.layouts(revision)))

@@ -36,8 +36,12 @@ def revisions_to_status(observed: Observed, progress: Progress | None) -> dict[s
 
 def recorded_serving(status: Mapping[str, Any] | None) -> str | None:
     """The revision that served last."""
-    serving = _revisions(status).get("serving")
-    return serving if isinstance(serving, str) and serving else None
+    return _hash(status, "serving")
+
+
+def recorded_target(status: Mapping[str, Any] | None) -> str | None:
+    """The revision that the spec asked for last."""
+    return _hash(status, "target")
 
 
 def recorded_failure(status: Mapping[str, Any] | None) -> Failed | None:
@@ -51,7 +55,7 @@ def recorded_progress(status: Mapping[str, Any] | None, target: str | None) -> P
     """Of that target."""
     entry = _entry(status, "progress")
     ready, since = entry.get("ready"), entry.get("since")
-    if _revisions(status).get("target") != target or not isinstance(ready, int) or not isinstance(since, str):
+    if recorded_target(status) != target or not isinstance(ready, int) or not isinstance(since, str):
         return None
     try:
         seconds_of(since)
@@ -66,6 +70,11 @@ def seconds_of(time: str) -> int:
     if match is None:
         raise ValueError(f"{time} is no time")
     return calendar.timegm(tuple(int(part) for part in match.groups()))
+
+
+def _hash(status: Mapping[str, Any] | None, name: str) -> str | None:
+    found = _revisions(status).get(name)
+    return found if isinstance(found, str) and found else None
 
 
 def _entry(status: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:

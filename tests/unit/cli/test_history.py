@@ -167,7 +167,16 @@ async def test_one_that_was_given_up_says_why(monkeypatch: pytest.MonkeyPatch, w
     assert [each["failure"] for each in data["revisions"]] == [None, failed]
 
 
-@pytest.mark.parametrize("status", [None, {}, {"revisions": {"serving": PLAIN.hash}}])
+@pytest.mark.parametrize(
+    "status",
+    [
+        None,
+        {},
+        {"revisions": {"serving": PLAIN.hash}},
+        {"revisions": "edited"},
+        {"revisions": {"target": 7, "failed": "edited"}},
+    ],
+)
 async def test_what_is_asked_for_and_not_there_yet_is_said(
     status: Any, monkeypatch: pytest.MonkeyPatch, workspace: Workspace
 ) -> None:
