@@ -64,6 +64,24 @@ def stage(target: Target) -> Iterator[Stage]:
     target.kubectl("delete", "namespace", name, "--wait=false")
 
 
+def tidied(stage: Stage) -> Iterator[None]:
+    """What fails leaves its models, and their GPUs would be missed by all tests to come."""
+    before = stage.models()
+    yield
+    for name in stage.models() - before:
+        stage.remove(name, 400)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tidy_module(stage: Stage) -> Iterator[None]:
+    yield from tidied(stage)
+
+
+@pytest.fixture(autouse=True)
+def tidy_test(stage: Stage) -> Iterator[None]:
+    yield from tidied(stage)
+
+
 @pytest.fixture(scope="session")
 def small_plugins(target: Target) -> str:
     """The image of e2e/tests/small_plugins.py, which the nodes have."""

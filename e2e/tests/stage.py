@@ -160,6 +160,10 @@ class Stage:
         """Changes fields of a model's spec; None takes one away."""
         self.kubectl("patch", "mdep", name, "--type=merge", "--patch", json.dumps({"spec": spec}))
 
+    def models(self) -> set[str]:
+        """Names of all that are there."""
+        return {each["metadata"]["name"] for each in self.get("mdep")["items"]}
+
     def remove(self, name: str, seconds: float = 180.0) -> None:
         """Deletes a model; returns when its pods, and with them its GPUs, are given back."""
         self.kubectl("delete", "mdep", name, "--ignore-not-found")
