@@ -86,7 +86,7 @@ def test_models_outlive_the_release_and_the_next_one_takes_them_over(
     engines = stage.lives(serving)
     with Asking(stage, serving) as asking:
         assert f"kept due to the resource policy:\n[CustomResourceDefinition] {CRD}" in release.uninstall()
-        assert not stage.target.get(*HERE, *OPERATORS)["items"]
+        stage.wait("the operators to be gone", lambda: not stage.target.get(*HERE, *OPERATORS)["items"])
         release.install()
         acts(stage, serving, priority=2)
     assert set(asking.answers) == {200}

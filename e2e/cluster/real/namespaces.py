@@ -46,6 +46,9 @@ class Nested(Program):
 
     def _signal(self, number: signal.Signals) -> None:
         os.kill(self.nested, number)
+        if self.process is not None:
+            # It stops when its child is stopped, and does not go on with it: nobody would collect the child.
+            self.process.send_signal(signal.SIGCONT)
 
     @property
     def nested(self) -> int:

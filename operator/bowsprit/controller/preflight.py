@@ -7,18 +7,23 @@ of an earlier spec goes at once; reports stay as long as a revision that they ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bowsprit.api.reasons import Reason
 from bowsprit.controller.children import PREFLIGHT_KINDS, Child
 from bowsprit.controller.frame import Frame
-from bowsprit.render.preflight import preflight_config_map, preflight_job, preflight_key
+from bowsprit.inventory.nodes import NodeView
+from bowsprit.render.preflight import preflight_config_map, preflight_job, preflight_key, untolerated
 from bowsprit.render.revision import Revision, asked_before
 from bowsprit.status.attempt import Attempt, Stage
 from bowsprit.status.preflight import Proof
 
+AILMENTS = "node.kubernetes.io/"
+"""How taints begin that tell what ails a node: nobody is to tolerate them."""
 
-def proof_of(frame: Frame) -> Proof | None:
+
+def proof_of(frame: Frame, nodes: Iterable[NodeView] = ()) -> Proof | None:
     """How far the proof of the present spec is; None when it asks for none."""
     if not frame.declared.preflight:
         return None
@@ -27,7 +32,18 @@ def proof_of(frame: Frame) -> Proof | None:
     job = _job(frame)
     attempt = _newest(frame, job)
     failed = attempt is not None and attempt.stage is Stage.FAILED
-    return Proof(attempt=attempt, given_up=job.name if job is not None and job.ended and failed else "")
+    homeless = attempt is not None and attempt.reason == Reason.PREFLIGHT_UNSCHEDULABLE
+    return Proof(
+        attempt=attempt,
+        given_up=job.name if job is not None and job.ended and failed else "",
+        kept_away=_kept_away(frame, nodes) if homeless else (),
+    )
+
+
+def _kept_away(frame: Frame, nodes: Iterable[NodeView]) -> tuple[str, ...]:
+    assert frame.declared.deployment is not None, "what is to be proven can be read"
+    taints = {taint for node in nodes for taint in node.taints if not taint.key.startswith(AILMENTS)}
+    return tuple(sorted(map(str, untolerated(frame.declared.deployment.spec, taints))))
 
 
 def preflight_manifests(frame: Frame) -> Iterator[dict[str, Any]]:

@@ -283,7 +283,7 @@ class Reconciler:
             apply_errors=model.errors,
             held_back=model.held_back,
             growth=self._admitted.told(frame),
-            proof=proof_of(frame),
+            proof=proof_of(frame, self._book.nodes),
             refused_pods=refusals(frame, self._book.complaint_about),
         )
 

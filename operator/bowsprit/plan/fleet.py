@@ -17,6 +17,10 @@ class Taint:
     value: str
     effect: str
 
+    def __str__(self) -> str:
+        """As kubectl shows it."""
+        return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
+
 
 @dataclass(frozen=True, slots=True)
 class Toleration:

@@ -115,7 +115,7 @@ def _cause(wish: Wish, node: GpuNode) -> str:
     if taint is None:
         lack = shortfall(node.offers, node.offers, wish.needs)
         return f"too small for a pod, which asks for {needs_words(wish.needs)} ({lack})"
-    return f"taint {taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect} is not tolerated"
+    return f"taint {taint} is not tolerated"
 
 
 # ---- not enough GPUs --------------------------------------------------------------------------------------

@@ -10,13 +10,15 @@ growing pauses. What came of it is read from the pod (status/attempt.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bowsprit.api import defaults
 from bowsprit.api.names import ENGINE_CONTAINER
 from bowsprit.api.pod_requests import amount
 from bowsprit.api.v1alpha1 import ModelDeploymentSpec
+from bowsprit.plan.fleet import Taint
+from bowsprit.plan.ground import tolerated
 from bowsprit.render import engine, labels, names, resources, runtime, surroundings, wishes
 from bowsprit.render.canonical import canonical_json, short_hash
 from bowsprit.render.owner import Owner, owned_metadata
@@ -216,6 +218,12 @@ def _memory_limit(spec: ModelDeploymentSpec) -> Any:
 def _tells_its_log(container: Mapping[str, Any]) -> dict[str, Any]:
     """A container that fails without a report is told of by its last lines."""
     return {**container, "terminationMessagePolicy": "FallbackToLogsOnError"}
+
+
+def untolerated(spec: ModelDeploymentSpec, taints: Iterable[Taint]) -> list[Taint]:
+    """Those that keep the preflight pod away."""
+    tolerations = wishes.lasting(_tolerations(spec))
+    return [taint for taint in taints if not tolerated(taint, tolerations)]
 
 
 def _tolerations(spec: ModelDeploymentSpec) -> list[dict[str, Any]]:

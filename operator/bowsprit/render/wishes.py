@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bowsprit.api import defaults
@@ -136,7 +136,7 @@ def accelerator_of(spec: ModelDeploymentSpec) -> Accelerator:
         resource=resource_of(spec),
         products=tuple(sorted(set(accelerator.products or ()))),
         node_selector=tuple(sorted(node_selector_of(spec).items())),
-        tolerations=tuple(_toleration(each) for each in tolerations_of(spec) if _lasts(each)),
+        tolerations=lasting(tolerations_of(spec)),
     )
 
 
@@ -218,9 +218,9 @@ def template_spec_of(spec: ModelDeploymentSpec) -> Mapping[str, Any]:
     return section if isinstance(section, Mapping) else {}
 
 
-def _lasts(toleration: Mapping[str, Any]) -> bool:
-    """A taint that is tolerated for some seconds sends the pod away afterwards: nothing is planned there."""
-    return toleration.get("tolerationSeconds") is None
+def lasting(tolerations: Iterable[Mapping[str, Any]]) -> tuple[Toleration, ...]:
+    """Without those for some seconds: their taint sends the pod away afterwards, so nothing is planned."""
+    return tuple(_toleration(each) for each in tolerations if each.get("tolerationSeconds") is None)
 
 
 def _toleration(toleration: Mapping[str, Any]) -> Toleration:

@@ -49,6 +49,8 @@ class Proof:
     """The newest pod, while there is no report."""
     given_up: str = ""
     """Name of the Job when it tries no more."""
+    kept_away: tuple[str, ...] = ()
+    """Taints of nodes that keep its pod away, while no node takes it."""
 
 
 def finding_of(proof: Proof) -> Finding | None:
@@ -66,7 +68,7 @@ def unproven(proof: Proof) -> Finding:
         return Finding(Reason.PREFLIGHT_RUNNING, message, Course.WORKING)
     if attempt.stage is Stage.UNDER_WAY or attempt.stage is Stage.REPORTED:
         return Finding(Reason.PREFLIGHT_RUNNING, f"Preflight runs in pod {attempt.name}.", Course.WORKING)
-    return _hindered(attempt, proof.given_up)
+    return _hindered(attempt, proof)
 
 
 def broken(report: Report) -> Finding | None:
@@ -98,11 +100,12 @@ def unjudged_message(report: Report) -> str:
     return f"Not judged to the end: {_told(report.faults[0])} The start of vLLM will show it."
 
 
-def _hindered(attempt: Attempt, given_up: str) -> Finding:
-    message = f"Preflight: {_sentence(attempt.message)}"
+def _hindered(attempt: Attempt, proof: Proof) -> Finding:
+    message, given_up = f"Preflight: {_sentence(attempt.message)}", proof.given_up
     if attempt.stage is Stage.HELD:
         cure = _HELD_CURES.get(attempt.reason, _HELD_CURE)
-        return Finding(attempt.reason, f"{message} {cure}", Course.BLOCKED)
+        taints = f" Taints that it does not tolerate: {listed(proof.kept_away)}." if proof.kept_away else ""
+        return Finding(attempt.reason, f"{message} {cure}{taints}", Course.BLOCKED)
     if attempt.stage is Stage.OFFLINE:
         return Finding(attempt.reason, f"{message} {_cure(attempt.reason)}", Course.BLOCKED)
     if not given_up:

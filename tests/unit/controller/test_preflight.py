@@ -15,9 +15,11 @@ from bowsprit.controller.frame import Frame, declared_of
 from bowsprit.controller.knowledge import Knowledge
 from bowsprit.controller.preflight import preflight_leftovers, preflight_manifests, proof_of
 from bowsprit.controller.replicas import Replicas
+from bowsprit.inventory.nodes import NodeView, node_facts
 from bowsprit.render.preflight import preflight_config_map, preflight_job
 from bowsprit.render.revision import Revision, revision_of, to_controller_revision
 from bowsprit.status.attempt import Attempt, attempt_of
+from bowsprit.status.preflight import unproven
 from tests.unit.controller.objects import UID
 from tests.unit.status.examples import FACTS
 from tests.unit.status.preflight_pods import BROKEN, DIGEST, ENGINE, PODS
@@ -234,6 +236,28 @@ def test_a_job_that_gave_up_is_named_and_one_that_tries_again_is_not() -> None:
     assert again is not None
     assert over is not None
     assert (again.given_up, over.given_up) == ("", NAME)
+
+
+def tainted(*taints: tuple[str, str, str]) -> NodeView:
+    found = [{"key": key, "value": value, "effect": effect} for key, value, effect in taints]
+    return node_facts({"metadata": {"name": "n"}, "spec": {"taints": found}, "status": {}})
+
+
+def test_where_no_node_takes_it_the_taints_that_it_does_not_tolerate_are_named() -> None:
+    nodes = [
+        tainted(("team", "b", "NoSchedule"), ("nvidia.com/gpu", "present", "NoSchedule")),
+        tainted(("team", "b", "NoSchedule"), ("node.kubernetes.io/unreachable", "", "NoExecute")),
+        tainted(("spot", "", "PreferNoSchedule")),
+        tainted(("maintenance", "", "NoExecute")),
+    ]
+    homeless = proof_of(frame(job(), attempts=(attempt("no node takes it"),)), nodes)
+    assert homeless is not None
+    assert homeless.kept_away == ("maintenance:NoExecute", "team=b:NoSchedule")
+    told = unproven(homeless).message
+    assert told.endswith("Taints that it does not tolerate: maintenance:NoExecute, team=b:NoSchedule.")
+    runs = proof_of(frame(job(), attempts=(attempt("running"),)), nodes)
+    assert runs is not None
+    assert runs.kept_away == ()
 
 
 def test_images_of_a_damaged_config_map_are_none() -> None:
